@@ -144,6 +144,11 @@ class Archive:
         """Their constraints, (n, c), feasible where <= 0, read-only."""
         return self._limits.view(self.n)
 
+    @property
+    def outputs(self) -> Array:
+        """Objectives and constraints side by side, (n, m + c): what a surrogate has to predict."""
+        return np.concatenate([self.F, self.G], axis=1) if self.c else self.F
+
     @cached_property
     def violation(self) -> Array:
         """Total constraint violation of each point, (n,); 0 for a feasible one."""
