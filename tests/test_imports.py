@@ -14,9 +14,9 @@ LAYERS = [
     ("given", {"space", "problem", "pareto", "hypervolume", "archive", "randomness", "memory",
                "progress"}),
     ("believed", {"classifier", "rank_network", "dropout", "calibration", "surrogate"}),
-    ("decided", {"variation", "candidates", "screening", "acquisition", "selection"}),
-    ("runs", {"algorithm", "neuropareto", "nsga2", "optimizer", "result", "minimize", "study"}),
-    ("measured", {"problems", "peers", "bench", "analysis", "testing"}),
+    ("decided", {"variation", "candidates", "screening", "acquisition", "selection", "moves"}),
+    ("runs", {"algorithm", "neuropareto", "past", "stages", "ablations", "nsga2", "optimizer", "result", "minimize", "study"}),
+    ("measured", {"problems", "peers", "bench", "analysis", "testing", "algorithms"}),
     ("reached", {"cli", "commands", "plots", "report", "demo", "dashboard", "adapters", "__init__"}),
 ]  # fmt: skip
 LEVEL = {name: level for level, (_, names) in enumerate(LAYERS) for name in names}

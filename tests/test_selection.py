@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from neuropareto import pareto
+from neuropareto.acquisition.contract import Signals, Utility
+from neuropareto.archive import Archive
+from neuropareto.classifier import RankBelief
+from neuropareto.selection import Composite, ExpectedGain, MeanGain, gathered, scaled, split
+from neuropareto.space import Array
+from neuropareto.surrogate.contract import Posterior
+
+ARCHIVE = Archive.of(np.zeros((2, 1)), np.array([[0.0, 1.0], [1.0, 0.0]]))
+
+
+def certain(mean: Array) -> Posterior:
+    return Posterior(mean, np.zeros_like(mean), np.zeros_like(mean))
+
+
+def signals(mean: Array, *, information: Array | None = None) -> Signals:
+    n = len(mean)
+    own = MeanGain().gain(certain(mean), ARCHIVE, rng=np.random.default_rng(0))
+    return Signals(
+        mean=mean, epistemic=np.zeros_like(mean), aleatoric=np.zeros_like(mean),
+        probability=np.full((n, 5), 0.2), estimate=own, window_mean=0.0, window_std=0.0,
+        information=np.zeros(n) if information is None else information,
+    )  # fmt: skip
+
+
+def nothing(n: int) -> Utility:
+    return Utility(np.zeros(n), np.zeros(n))
+
+
+def choose(s: Signals, q: int, *, pending: Array | None = None, **weights: float) -> list[int]:
+    rows = Composite(**weights).choose(
+        s, nothing(len(s)), ARCHIVE, q,
+        pending=np.empty((0, 2)) if pending is None else pending, feasibility=np.ones(len(s)),
+    )  # fmt: skip
+    return [int(r) for r in rows]
+
+
+def test_without_uncertainty_the_expected_gain_is_the_gain_of_the_mean() -> None:
+    mean = np.random.default_rng(0).random((30, 2))
+    rng = np.random.default_rng(1)
+    direct = pareto.improvement(mean, ARCHIVE.front, ARCHIVE.reference_point)
+    assert np.allclose(ExpectedGain().gain(certain(mean), ARCHIVE, rng=rng), direct)
+
+
+def test_expected_gain_approaches_the_closed_form() -> None:
+    """One objective, a front of one point f*: E[(f* - f)+] is the expected improvement."""
+    archive = Archive.of(np.zeros((2, 1)), np.array([[1.0], [3.0]]))
+    mean, std = np.array([[0.5], [1.5]]), np.array([[0.4], [0.7]])
+    posterior = Posterior(mean, std**2, np.zeros_like(mean))
+    z = (1.0 - mean) / std
+    expected = ((1.0 - mean) * norm.cdf(z) + std * norm.pdf(z)).ravel()
+    found = ExpectedGain(samples=40_000).gain(posterior, archive, rng=np.random.default_rng(0))
+    assert np.allclose(found, expected, rtol=0.03)
+
+
+def test_the_first_choice_gains_most_and_a_batch_does_not_repeat_itself() -> None:
+    mean = np.array([[0.3, 0.3], [0.301, 0.301], [0.1, 0.6], [0.6, 0.1], [2.0, 2.0]])
+    assert choose(signals(mean), 3)[0] == 0
+    assert set(choose(signals(mean), 3)) == {0, 2, 3}
+
+
+def test_pending_points_count_as_taken() -> None:
+    mean = np.array([[0.3, 0.3], [0.1, 0.6], [0.6, 0.1]])
+    assert choose(signals(mean), 1) == [0]
+    assert choose(signals(mean), 1, pending=np.array([[0.29, 0.29]]))[0] in (1, 2)
+
+
+def test_without_any_gain_the_nearest_to_the_front_comes_first() -> None:
+    mean = np.array([[5.0, 5.0], [1.2, 1.2], [3.0, 3.0]])
+    assert choose(signals(mean), 3) == [1, 2, 0]
+
+
+def test_each_signal_counts_with_its_weight() -> None:
+    mean = np.tile([[0.3, 0.3]], (3, 1))
+    s = signals(mean, information=np.array([0.0, 1.0, 0.5]))
+    assert choose(s, 1, information=0.1) == [1]
+    assert choose(s, 1, information=0.0) == [0]
+    by_diversity = Composite(diversity=1.0).choose(
+        s, Utility(np.zeros(3), np.array([0.0, 0.0, 9.0])), ARCHIVE, 1,
+        pending=np.empty((0, 2)), feasibility=np.ones(3),
+    )  # fmt: skip
+    assert by_diversity.tolist() == [2]
+
+
+def test_infeasible_candidates_are_passed_over() -> None:
+    mean = np.array([[0.2, 0.2], [0.5, 0.5]])
+    rows = Composite().choose(
+        signals(mean), nothing(2), ARCHIVE, 1,
+        pending=np.empty((0, 2)), feasibility=np.array([0.01, 1.0]),
+    )  # fmt: skip
+    assert rows.tolist() == [1]
+
+
+def test_a_short_shortlist_gives_what_it_has() -> None:
+    assert len(choose(signals(np.array([[0.2, 0.2]])), 5)) == 1
+
+
+def test_split_takes_constraints_apart() -> None:
+    mean = np.array([[1.0, 2.0, -1.0, 0.0]])
+    posterior = Posterior(mean, np.full((1, 4), 0.75), np.full((1, 4), 0.25))
+    objectives, feasible = split(posterior, 2)
+    assert objectives.mean.tolist() == [[1.0, 2.0]]
+    assert feasible[0] == pytest.approx(norm.cdf(1.0) * 0.5)
+    assert split(certain(mean), 4)[1].tolist() == [1.0]
+
+
+def test_gathered_joins_the_shortlist_with_its_beliefs() -> None:
+    belief = RankBelief(np.eye(3), np.arange(3.0), np.ones(3, dtype=np.int64))
+    short = np.array([2, 0])
+    s = gathered(certain(np.zeros((2, 2))), belief, short, np.ones(2), (0.1, 0.2))
+    assert s.information.tolist() == [2.0, 0.0] and s.probability.tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def test_scaling() -> None:
+    assert scaled(np.array([2.0, -4.0, 3.0])).tolist() == [0.5, -1.0, 0.75]
+    assert scaled(np.zeros(3)).tolist() == [0, 0, 0] and len(scaled(np.empty(0))) == 0
