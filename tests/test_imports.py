@@ -30,7 +30,7 @@ def imports_of(path: Path) -> set[str]:
             found |= {a.name for a in node.names if a.name.startswith("neuropareto.")}
         elif isinstance(node, ast.ImportFrom) and node.module:
             if node.module == "neuropareto":
-                found |= {f"neuropareto.{a.name}" for a in node.names}
+                found |= {f"neuropareto.{a.name}" for a in node.names if a.name[:2] != "__"}
             elif node.module.startswith("neuropareto."):
                 found.add(node.module)
     return {name.split(".")[1] for name in found}

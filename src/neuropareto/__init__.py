@@ -18,6 +18,7 @@ from neuropareto.minimize import minimize
 from neuropareto.nsga2 import NSGA2
 from neuropareto.optimizer import Batch, Optimizer, Trial
 from neuropareto.problem import Problem
+from neuropareto.problems import problem, problems  # functions; the modules keep their full names
 from neuropareto.result import Result
 from neuropareto.space import Categorical, Integer, Real, Space
 
@@ -43,6 +44,8 @@ __all__ = [
     "Space",
     "Trial",
     "minimize",
+    "problem",
+    "problems",
 ]
 
 
