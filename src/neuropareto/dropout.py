@@ -120,7 +120,8 @@ def gain(mean: Array, mean_plogp: Array) -> Array:
 def information_gain(P: Array) -> Array:
     """Information gain in nats: H[mean_s p_s] - mean_s H[p_s] >= 0, (n, S, K) -> (n,).
 
-    Paper: Eq. epistemic_clf_corrected with the sign of Eq. dropout_mi: as printed in the main text
-    the expected entropy would be added.
+    The entropy (Eq. pred_entropy) of the mean over passes (Eq. mc_avg) minus the mean entropy of a
+    pass (Eq. exp_entropy). Paper: Eq. epistemic_clf_corrected with the sign of Eq. dropout_mi: as
+    printed in the main text the expected entropy would be added (decision D-1).
     """
     return gain(P.mean(axis=1), plogp(P).mean(axis=1))

@@ -88,7 +88,7 @@ def improvement(
     if m == 2 and n > 2:
         return _improvement_2d(C, P[_strictly_nondominated(P)], z)
     # Measured crossover: building the boxes pays for itself after about this many candidates.
-    if m > 2 and n > (40 if m > 5 else 40 + min(len(P), 400)):
+    if m > 2 and n > (30 if m > 5 else 10 + min(len(P), 300)):
         boxes = _boxes(P[_strictly_nondominated(P)], z)
         if boxes is not None:
             return _box_volumes(C, *boxes)
@@ -181,18 +181,19 @@ def _gain(c: Array, P: Array, z: Array) -> float:
 
 
 def _contributions(rows: Array, z: Array) -> Array:
+    m = len(z)
+    if m == 2:
+        return np.asarray(moocore.hv_contributions(rows, ref=z, ignore_dominated=False))
     first = np.asarray(moocore.is_nondominated(rows, keep_weakly=True))
+    if m in (3, 4):  # without dominated rows, ignoring them is the same and far faster
+        ignore = bool(first.all())
+        return np.asarray(moocore.hv_contributions(rows, ref=z, ignore_dominated=ignore))
     # What a third layer covers, the second covers too, whichever point of the first is left out.
     front, second = rows[first], rows[~first]
     second = second[_strictly_nondominated(second)]
+    others = [np.vstack([np.delete(front, i, axis=0), second]) for i in range(len(front))]
     lost = np.zeros(len(rows))
-    if 2 <= len(z) <= 4:  # measured: from five objectives on, the limit sets below are faster
-        layers = np.vstack([front, second])
-        values = moocore.hv_contributions(layers, ref=z, ignore_dominated=not len(second))
-        lost[first] = values[: len(front)]
-    else:
-        others = [np.vstack([np.delete(front, i, axis=0), second]) for i in range(len(front))]
-        lost[first] = [_gain(f, other, z) for f, other in zip(front, others, strict=True)]
+    lost[first] = [_gain(f, other, z) for f, other in zip(front, others, strict=True)]
     return lost
 
 

@@ -49,6 +49,8 @@ Mask = npt.NDArray[np.bool_]
 
 # Pairs of points compared at once: a bound on memory (2 MB of float64).
 _PAIRS = 2**18
+# Tiles of the distance history; a width that is a power of two makes the cache twice as slow.
+_TALL, _WIDE = 128, 1000
 
 
 def dominates(a: npt.ArrayLike, b: npt.ArrayLike) -> bool:
@@ -132,8 +134,9 @@ def average_crowding(F: npt.ArrayLike) -> float:
     """Mean crowding distance D(A) of a set, finite for every n. Paper: Eq. avg_crowding.
 
     An extreme's one gap counts twice, as if its missing neighbour were the mirror image of the one
-    it has. All inner gaps then cancel: with gaps a_j and b_j at the two ends of objective j,
-    D = (1 / n) sum_j (2 + (a_j + b_j) / range_j). Objectives without range add 0.
+    it has. The sum of neighbour gaps telescopes: with gaps a_j and b_j at the two ends of objective
+    j, D = (1 / n) sum_j (2 + (a_j + b_j) / range_j), so D says nothing about the inside of the set.
+    Objectives without range add 0.
     """
     rows = checked_rows(F)
     n = len(rows)
@@ -153,19 +156,22 @@ def front_after(front: Indices, F: Array, new: int) -> Indices:
     is dominated; otherwise the rows that the new one dominates leave. Raises ValueError if the new
     row is not finite.
     """
-    point = F[new]
-    values = point.tolist()
+    values = F[new].tolist()
     if not all(map(isfinite, values)):
         raise ValueError(
             f"F must be finite numbers, got {values} in row {new}; leave failed evaluations out."
         )
+    if not len(front):
+        return np.array([new], dtype=np.int64)
     old = F[front]
     # By column: numpy reduces a short last axis several times slower.
     below = old[:, 0] <= values[0]
     for j in range(1, len(values)):
         below &= old[:, j] <= values[j]
-    if below.any():  # rows that dominate the new one, or copies of it
-        if (old[below] < point).any():
+    first = int(below.argmax())
+    if below[first]:
+        # It dominates the new row or is a copy of it; beside a copy, no other row can dominate.
+        if old[first].tolist() != values:
             return front
         return np.append(front, np.int64(new))
     above = old[:, 0] >= values[0]
@@ -229,16 +235,15 @@ def igd_history(F: npt.ArrayLike, front: npt.ArrayLike) -> Array:
         return np.empty(0)
     _pair(rows[:1], P)
     total = np.zeros(len(rows))
-    wide = max(1, _PAIRS // min(len(rows), 512))
-    for first in range(0, len(P), wide):
-        part = P[first : first + wide]
+    for first in range(0, len(P), _WIDE):
+        part = P[first : first + _WIDE]
         nearest = np.full(len(part), np.inf)
-        for start in range(0, len(rows), 512):
-            distance = cdist(rows[start : start + 512], part)
+        for start in range(0, len(rows), _TALL):
+            distance = cdist(rows[start : start + _TALL], part)
             np.minimum(distance[0], nearest, out=distance[0])
             np.minimum.accumulate(distance, axis=0, out=distance)
             nearest = distance[-1]
-            total[start : start + 512] += distance.sum(axis=1)
+            total[start : start + _TALL] += distance.sum(axis=1)
     return total / len(P)
 
 

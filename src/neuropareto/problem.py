@@ -23,6 +23,8 @@ Objective: TypeAlias = Callable[[Array], Outcome]
 class Problem:
     """A named black box: ``objective`` maps X (n, d) to F (n, m), or to (F, G) with G (n, c).
 
+    min over x in X of f(x) = (f_1(x), ..., f_M(x)). Paper: Eq. mo_problem.
+
     ``reference_point`` (m,) is the one its hypervolume is reported with. ``front`` makes points of
     the true Pareto front, (p, m), where that is known. ``directions`` says for each objective
     whether the user wants it small ("minimize") or large ("maximize"); the objective itself
