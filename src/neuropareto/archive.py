@@ -231,10 +231,11 @@ class Archive:
         hypervolume, diversity = np.zeros(self.n - first), np.zeros(self.n - first)
         spread = pareto.average_crowding(self.F[:first])
         for i in range(first, self.n):
-            if feasible[i]:
+            after = pareto.front_after(front, self.F, i) if feasible[i] else front
+            if after is not front:  # a dominated arrival gains nothing
                 new = self.F[i : i + 1]
                 hypervolume[i - first] = pareto.improvement(new, self.F[front], reference)[0]
-                front = pareto.front_after(front, self.F, i)
+                front = after
             wider = pareto.average_crowding(self.F[: i + 1])
             diversity[i - first], spread = wider - spread, wider
         return Gains(hypervolume, diversity)

@@ -205,8 +205,9 @@ def _history(F: Array, feasible: npt.NDArray[np.bool_], reference: Array) -> His
     hypervolume, size = np.zeros(len(F)), np.zeros(len(F), dtype=np.int64)
     front, total = np.empty(0, dtype=np.int64), 0.0
     for i in range(len(F)):
-        if feasible[i]:
+        after = pareto.front_after(front, F, i) if feasible[i] else front
+        if after is not front:  # a dominated arrival leaves the front, and the hypervolume, alone
             total += float(pareto.improvement(F[i : i + 1], F[front], reference)[0])
-            front = pareto.front_after(front, F, i)
+            front = after
         hypervolume[i], size[i] = total, len(front)
     return History(hypervolume, size)
