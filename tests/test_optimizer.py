@@ -250,3 +250,25 @@ def test_bad_counts_get_a_clear_error() -> None:
     with pytest.raises(ValueError, match="Expected trials from ask"):
         o = optimizer()
         o.tell([*o.ask(1), 3], [[1, 2], [3, 4]])
+
+
+@dataclass(frozen=True)
+class Moody:
+    calls: list[int]
+
+    def propose(
+        self, archive: Archive, q: int, *, pending: Array, memory: Memory | None, rng: Streams
+    ) -> Proposal:
+        self.calls.append(q)
+        if len(self.calls) == 1:
+            raise KeyboardInterrupt
+        return Proposal(rng("moody").random((q, archive.d)))
+
+
+def test_an_interrupted_ask_leaves_no_trace() -> None:
+    interrupted = Optimizer([(0, 1)] * 3, 2, Moody([]), seed=0, n_initial=4)
+    smooth = Optimizer([(0, 1)] * 3, 2, Moody([0]), seed=0, n_initial=4)
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.ask(6)
+    assert len(interrupted.pending) == 0
+    assert np.array_equal(interrupted.ask(6).X, smooth.ask(6).X)

@@ -101,13 +101,13 @@ def test_a_short_shortlist_gives_what_it_has() -> None:
     assert len(choose(signals(np.array([[0.2, 0.2]])), 5)) == 1
 
 
-def test_split_takes_constraints_apart() -> None:
-    mean = np.array([[1.0, 2.0, -1.0, 0.0]])
-    posterior = Posterior(mean, np.full((1, 4), 0.75), np.full((1, 4), 0.25))
-    objectives, feasible = split(posterior, 2)
-    assert objectives.mean.tolist() == [[1.0, 2.0]]
-    assert feasible[0] == pytest.approx(norm.cdf(1.0) * 0.5)
-    assert split(certain(mean), 4)[1].tolist() == [1.0]
+def test_split_takes_constraints_and_pending_points_apart() -> None:
+    mean = np.array([[1.0, 2.0, -1.0, 0.0], [7.0, 8.0, 0.0, 0.0]])
+    posterior = Posterior(mean, np.full((2, 4), 0.75), np.full((2, 4), 0.25))
+    objectives, feasible, waiting = split(posterior, 1, 2)
+    assert objectives.mean.tolist() == [[1.0, 2.0]] and waiting.tolist() == [[7.0, 8.0]]
+    assert feasible == pytest.approx([norm.cdf(1.0) * 0.5])
+    assert split(certain(mean), 2, 4)[1].tolist() == [1.0, 1.0]
 
 
 def test_gathered_joins_the_shortlist_with_its_beliefs() -> None:

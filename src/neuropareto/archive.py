@@ -71,7 +71,8 @@ class Archive:
     _points: _Rows = field(repr=False)
     _values: _Rows = field(repr=False)
     _limits: _Rows = field(repr=False)
-    failed: Array = field(repr=False)
+    _failures: _Rows = field(repr=False)
+    n_failed: int = 0
     _known_front: tuple[Indices, int] | None = field(default=None, repr=False)
 
     @classmethod
@@ -79,7 +80,7 @@ class Archive:
         """An archive without evaluations."""
         return cls(
             d, m, c, 0, _Rows(np.empty((0, d))), _Rows(np.empty((0, m))), _Rows(np.empty((0, c))),
-            _readonly(np.empty((0, d))),
+            _Rows(np.empty((0, d))),
         )  # fmt: skip
 
     @classmethod
@@ -96,6 +97,7 @@ class Archive:
     ) -> Archive:
         """This archive with more evaluations, in order of arrival; this one stays as it is."""
         G = np.empty((len(U), 0)) if G is None else np.asarray(G, dtype=np.float64)
+        failed = np.empty((0, self.d)) if failed is None else np.asarray(failed, dtype=np.float64)
         U, F = np.asarray(U, dtype=np.float64), np.asarray(F, dtype=np.float64)
         if (
             U.shape != (len(U), self.d)
@@ -119,9 +121,8 @@ class Archive:
             self._points.appended(self.n, U),
             self._values.appended(self.n, F),
             self._limits.appended(self.n, G),
-            self.failed
-            if failed is None or not len(failed)
-            else _readonly(np.concatenate([self.failed, failed])),
+            self._failures.appended(self.n_failed, failed),
+            self.n_failed + len(failed),
             self._known_front if known is None else (known, self.n),
         )
 
@@ -143,6 +144,11 @@ class Archive:
     def G(self) -> Array:
         """Their constraints, (n, c), feasible where <= 0, read-only."""
         return self._limits.view(self.n)
+
+    @cached_property
+    def failed(self) -> Array:
+        """Points whose evaluation failed, (k, d), read-only."""
+        return self._failures.view(self.n_failed)
 
     @property
     def outputs(self) -> Array:

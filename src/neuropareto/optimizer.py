@@ -12,6 +12,7 @@ import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -113,13 +114,19 @@ class Optimizer:
     def ask(self, n: int = 1) -> Batch:
         """The next n points to evaluate; pending points are known to the algorithm."""
         n = _whole(n, "The number of points to ask for", least=1)
-        from_design = self._from_design(n)
-        X = self.space.from_unit(from_design)
-        self._register(X)
-        if len(X) < n:
-            X = np.concatenate([X, self._from_algorithm(n - len(X))])
-        ids = tuple(range(self._asked - n, self._asked))
-        return Batch(ids, X)
+        before = self._asked, self._rounds, self._design_used
+        try:
+            X = self.space.from_unit(self._from_design(n))
+            self._register(X)
+            if len(X) < n:
+                X = np.concatenate([X, self._from_algorithm(n - len(X))])
+        except BaseException:  # an interrupted or failed proposal leaves no trace
+            for i in range(before[0], self._asked):
+                self._known.discard(_key(self._open.pop(i).x))
+                del self._open_unit[i]
+            self._asked, self._rounds, self._design_used = before
+            raise
+        return Batch(tuple(range(before[0], self._asked)), X)
 
     def _from_design(self, n: int) -> Array:
         """The next points of the start design, as far as it still reaches."""
@@ -127,12 +134,15 @@ class Optimizer:
         n = max(0, min(n, left))
         if not n:
             return np.empty((0, self.space.d))
-        design = self.space.latin_hypercube(
-            self.n_initial, rng=stream(self.seed, 0, "start-design")
-        )
-        chosen = design[self._design_used : self._design_used + n]
+        chosen = self._design[self._design_used : self._design_used + n]
         self._design_used += n
         return chosen
+
+    @cached_property
+    def _design(self) -> Array:
+        return self.space.latin_hypercube(
+            self.n_initial, rng=stream(self.seed, 0, "start-design")
+        )
 
     def _from_algorithm(self, n: int) -> Array:
         started = time.perf_counter()

@@ -1,0 +1,99 @@
+"""NeuroPareto: Algorithm 1 of the paper, on one screen.
+
+Section "Integrated complexity-reduced algorithm". A round: fit the rank classifier, the deep GP
+and the acquisition network (each from where the last round left it), breed a large pool by
+predicted rank, screen it cheaply, look at the shortlist with the full surrogate, choose q. Every
+part is a field; an ablation replaces one field by another value of the same contract (see
+:mod:`neuropareto.ablations`). Evaluating the q points and growing the archive is the optimizer's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import qmc
+
+from neuropareto.acquisition import Acquisition, LearnedAcquisition
+from neuropareto.algorithm import Proposal
+from neuropareto.archive import Archive
+from neuropareto.candidates import Candidates, RankConditioned, Several, SurrogateDescent
+from neuropareto.classifier import Classifier, RankClassifier, bounded_k
+from neuropareto.memory import Memory, joined
+from neuropareto.past import Past, Window
+from neuropareto.randomness import Streams
+from neuropareto.screening import Screening, TwoStage
+from neuropareto.selection import Composite, Estimate, ExpectedGain, Selection, gathered, split
+from neuropareto.space import Array
+from neuropareto.stages import Stages
+from neuropareto.surrogate import DeepGP, ExactGP, FourierProxy, Ladder, NumericalFailure
+from neuropareto.surrogate.contract import Surrogate
+
+
+@dataclass(frozen=True)
+class NeuroPareto:
+    """The paper's algorithm; see the module. ``NeuroPareto.paper()`` is its literal pipeline."""
+
+    classifier: Classifier = RankClassifier()
+    surrogate: Surrogate = Ladder((DeepGP(), ExactGP(), FourierProxy()))
+    acquisition: Acquisition = LearnedAcquisition()
+    candidates: Candidates = Several((RankConditioned(), SurrogateDescent()))
+    screening: Screening = TwoStage(proxy=None)
+    estimate: Estimate = ExpectedGain()
+    selection: Selection = Composite()
+    window: Window = Window()
+
+    @classmethod
+    def paper(cls) -> NeuroPareto:
+        """The pipeline as printed: rank-conditioned variation only, screened by an RFF proxy."""
+        return cls(candidates=RankConditioned(), screening=TwoStage(proxy=FourierProxy()))
+
+    def propose(
+        self, archive: Archive, q: int, *, pending: Array, memory: Memory | None, rng: Streams
+    ) -> Proposal:
+        """One round; without a usable surrogate, quasi-random points and a note that says why."""
+        try:
+            if len(archive) < 2:
+                raise NumericalFailure("fewer than two evaluations have succeeded")
+            return self._round(archive, q, pending=pending, memory=memory, rng=rng)
+        except NumericalFailure as error:
+            spread = qmc.Sobol(archive.d, rng=rng("quasi-random")).random_base2(q.bit_length())
+            return Proposal(spread[:q], memory, {"quasi_random": str(error)})
+
+    def _round(
+        self, archive: Archive, q: int, *, pending: Array, memory: Memory | None, rng: Streams
+    ) -> Proposal:
+        """Algorithm 1; the numbers are its lines."""
+        past = Past.recalled(memory, archive, pending, self.classifier.k)
+        stages = Stages(memory, rng)
+        with stages("classifier") as stage:  # 3: fit or warm-start the classifier on the archive
+            labels = archive.labels(bounded_k(self.classifier.k, len(archive)))
+            ranks = self.classifier.fit(archive.U, labels, warm=stage.warm, rng=stage.rng)
+        with stages("surrogate") as stage:  # 4: fit the deep GP with amortised initialisation
+            model = self.surrogate.fit(archive.U, archive.outputs, warm=stage.warm, rng=stage.rng)
+        with stages("acquisition") as stage:  # 5: update the acquisition network on the history
+            lessons = past.lessons(archive, self.window)
+            network = self.acquisition.fit(
+                lessons.features, lessons.estimate, lessons.gains, warm=stage.warm, rng=stage.rng
+            )
+        with stages("candidates") as stage:  # 6: breed a large pool, conditioned on predicted rank
+            known = ranks.predict(archive.U)
+            pool = self.candidates.generate(archive, known, model, rng=stage.rng)
+        with stages("screening") as stage:  # 7, 8: cheap proxy scores, keep the best
+            belief = ranks.predict(pool.U)
+            short = self.screening.shortlist(pool, belief, archive, model, rng=stage.rng)
+        with stages("posterior"):  # 9: the full surrogate on the shortlist
+            believed = model.posterior(np.concatenate([pool.U[short], pending]))
+            posterior, feasible, waiting = split(believed, len(short), archive.m)
+        with stages("selection") as stage:  # 10, 11: features, acquisition outputs, choice of q
+            own = self.estimate.gain(posterior, archive, rng=stage.rng)
+            signals = gathered(posterior, belief, short, own, lessons.window)
+            utility = network.score(signals)
+            rows = self.selection.choose(
+                signals, utility, archive, q, pending=waiting, feasibility=feasible
+            )
+        U, chosen = pool.U[short[rows]], signals.taken(rows)
+        fitted = {"classifier": ranks, "surrogate": model, "acquisition": network}
+        memories = {stage: part_.warm for stage, part_ in fitted.items()}
+        memories["history"] = past.extended(U, chosen, self.window).memory
+        return Proposal(U, joined(memories), stages.notes(fitted, pool, short, rows, chosen))

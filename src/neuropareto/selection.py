@@ -1,0 +1,173 @@
+"""Selection: the surrogate's hypervolume estimate, the composite score, a batch of q.
+
+Paper: Algorithm 1 line 11: the score blends the classifier's information gain u, the surrogate's
+hypervolume estimate s, and both outputs of the acquisition network. Weights and batch rule are
+not given; ours are decision D-12. Notation: n shortlisted candidates, m objectives, q chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import ndtr
+
+from neuropareto import pareto
+from neuropareto.acquisition.contract import Signals, Utility
+from neuropareto.archive import Archive, Indices
+from neuropareto.classifier import RankBelief
+from neuropareto.screening import margin
+from neuropareto.space import Array
+from neuropareto.surrogate.contract import Posterior
+
+
+class Estimate(Protocol):
+    """The surrogate's own estimate of each candidate's hypervolume gain."""
+
+    def gain(self, posterior: Posterior, archive: Archive, *, rng: np.random.Generator) -> Array:
+        """Expected gain over the present front at the archive's reference point, (n,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class MeanGain:
+    """The gain if the surrogate's mean were the truth."""
+
+    def gain(self, posterior: Posterior, archive: Archive, *, rng: np.random.Generator) -> Array:
+        """HVI of the mean."""
+        return pareto.improvement(posterior.mean, archive.front, archive.reference_point)
+
+
+@dataclass(frozen=True)
+class ExpectedGain:
+    """The expected gain under the epistemic uncertainty, over ``samples`` antithetic draws.
+
+    The same standard normal draws serve all candidates, so that differences between candidates
+    are not drowned in the noise of the draws.
+    """
+
+    samples: int = 16
+
+    def gain(self, posterior: Posterior, archive: Archive, *, rng: np.random.Generator) -> Array:
+        """E[HVI] with independent objectives."""
+        n, m = posterior.mean.shape
+        half = rng.standard_normal((max(1, self.samples // 2), 1, m))
+        draws = np.concatenate([half, -half])
+        F = posterior.mean + np.sqrt(posterior.epistemic) * draws
+        gains = pareto.improvement(F.reshape(-1, m), archive.front, archive.reference_point)
+        return np.asarray(gains.reshape(len(draws), n).mean(axis=0))
+
+
+class Selection(Protocol):
+    """A choice of q candidates."""
+
+    def choose(
+        self,
+        signals: Signals,
+        utility: Utility,
+        archive: Archive,
+        q: int,
+        *,
+        pending: Array,
+        feasibility: Array,
+    ) -> Indices:
+        """Rows of q different candidates.
+
+        ``pending`` (p, m) are the surrogate's means at points under evaluation, ``feasibility``
+        (n,) the probability that a candidate meets the constraints.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Composite:
+    """A weighted sum of four signals, each over its largest magnitude in the shortlist, greedily for q.
+
+    score = w_s s + w_hv s_HV + w_div s_div + w_u u, times the probability of feasibility. After
+    each choice the chosen mean joins the front (pending means are there from the beginning), s is
+    recomputed, and the other terms shrink in the same proportion, so that the members of a batch
+    do not repeat each other.
+    """
+
+    estimate: float = 1.0
+    hypervolume: float = 0.5
+    diversity: float = 0.1
+    information: float = 0.1
+
+    def choose(
+        self,
+        signals: Signals,
+        utility: Utility,
+        archive: Archive,
+        q: int,
+        *,
+        pending: Array,
+        feasibility: Array,
+    ) -> Indices:
+        """The greedy choice; candidates without any gain are ordered by their margin to the front."""
+        reference = archive.reference_point
+        side = (
+            self.hypervolume * scaled(utility.hypervolume)
+            + self.diversity * scaled(utility.diversity)
+            + self.information * scaled(signals.information)
+        )
+        alone = pareto.improvement(signals.mean, archive.front, reference)
+        near = 1e-3 * scaled(-margin(signals.mean, archive))
+        front = np.concatenate([archive.front, pending])
+        chosen: list[int] = []
+        free = np.ones(len(signals), dtype=np.bool_)
+        for _ in range(min(q, len(signals))):
+            left = pareto.improvement(signals.mean, front, reference)
+            share = np.where(alone > 0, left / np.where(alone > 0, alone, 1.0), 1.0)
+            own = self.estimate * scaled(signals.estimate)
+            score = feasibility * ((own + side) * np.clip(share, 0.0, 1.0) + near)
+            best = int(np.argmax(np.where(free, score, -np.inf)))
+            chosen.append(best)
+            free[best] = False
+            front = np.concatenate([front, signals.mean[best : best + 1]])
+        return np.array(chosen, dtype=np.int64)
+
+
+def split(posterior: Posterior, n: int, m: int) -> tuple[Posterior, Array, Array]:
+    """Take a posterior of shortlist and pending points, objectives and constraints, apart.
+
+    Its first n rows are the shortlist, its first m columns the objectives. Returns the objectives
+    of the shortlist, the probability (n,) that all its constraints hold (1 if there are none), and
+    the mean objectives of the pending points.
+    """
+    short = Posterior(
+        posterior.mean[:n, :m], posterior.epistemic[:n, :m], posterior.aleatoric[:n, :m]
+    )
+    spread = np.sqrt(np.maximum(posterior.variance[:n, m:], 1e-300))
+    feasible = np.asarray(ndtr(-posterior.mean[:n, m:] / spread).prod(axis=1))
+    return short, feasible, posterior.mean[n:, :m]
+
+
+def gathered(
+    posterior: Posterior,
+    belief: RankBelief,
+    short: Indices,
+    estimate: Array,
+    window: tuple[float, float],
+) -> Signals:
+    """Everything that is known about the shortlist before it is evaluated.
+
+    ``belief`` is about the whole pool, ``short`` are the rows of it that the others speak about.
+    """
+    return Signals(
+        mean=posterior.mean,
+        epistemic=posterior.epistemic,
+        aleatoric=posterior.aleatoric,
+        probability=belief.probability[short],
+        information=belief.epistemic[short],
+        estimate=estimate,
+        window_mean=window[0],
+        window_std=window[1],
+    )
+
+
+def scaled(values: Array) -> Array:
+    """``values`` over their largest magnitude, within [-1, 1]; all 0 if they are 0."""
+    largest = np.abs(values).max(initial=0.0)
+    return values / largest if largest > 0 else np.zeros(len(values))

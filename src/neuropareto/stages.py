@@ -1,0 +1,75 @@
+"""The stages of a round: each with its stream, its warm start, its seconds.
+
+``stages("classifier")`` opens a stage: it hands out the stage's generator and what the stage left
+in memory, and times it. :meth:`Stages.notes` gathers what tables, figures and the dashboard read.
+Paper: the component times T_class, T_gp, T_acq of Eq. time_breakdown come from these seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from neuropareto.acquisition.contract import Signals
+from neuropareto.archive import Indices
+from neuropareto.candidates import Pool
+from neuropareto.memory import Memory, part
+from neuropareto.randomness import Streams
+
+
+class Noted(Protocol):
+    """Anything fitted that can tell about its fit."""
+
+    @property
+    def notes(self) -> Mapping[str, Any]:
+        """JSON diagnostics."""
+        ...
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One open stage: its generator and what it may start from."""
+
+    rng: np.random.Generator
+    warm: Memory | None
+
+
+class Stages:
+    """The stages of one round, timed."""
+
+    def __init__(self, memory: Memory | None, streams: Streams) -> None:
+        self._memory, self._streams = memory, streams
+        self._seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[Stage]:
+        """Open the stage ``name``; its seconds count until the block ends."""
+        began = time.perf_counter()
+        yield Stage(self._streams(name), part(self._memory, name))
+        self._seconds[name] = time.perf_counter() - began
+
+    def notes(
+        self,
+        fitted: Mapping[str, Noted],
+        pool: Pool,
+        short: Indices,
+        rows: Indices,
+        chosen: Signals,
+    ) -> dict[str, Any]:
+        """Stage seconds, sizes, operators of the chosen points, and their predicted uncertainty."""
+        return {
+            "stage_seconds": dict(self._seconds),
+            "pool": len(pool),
+            "shortlist": len(short),
+            "operators": [str(name) for name in pool.operator[short[rows]]],
+            "predicted_mean": chosen.mean.tolist(),
+            "predicted_epistemic": chosen.epistemic.tolist(),
+            "predicted_aleatoric": chosen.aleatoric.tolist(),
+            "information_gain": chosen.information.tolist(),
+            **{name: dict(part.notes) for name, part in fitted.items()},
+        }

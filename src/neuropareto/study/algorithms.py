@@ -1,0 +1,36 @@
+"""An algorithm by name with options, as a study file may give it.
+
+Only names of this package count, so a file never decides what is imported; only simple fields
+(numbers, words, truth values) can be set.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from neuropareto.algorithm import Algorithm
+
+
+def algorithm_of(name: str, options: Mapping[str, Any]) -> Algorithm:
+    """The algorithm called ``name`` with some of its fields set; ValueError says what is wrong."""
+    from neuropareto.algorithms import algorithm  # it knows the peers, which are above this layer
+
+    if ":" in name:
+        raise ValueError("a study file cannot name Python code; use Study.create for your own")
+    spec: Any = algorithm(name)
+    fields = dataclasses.fields(spec) if dataclasses.is_dataclass(spec) else ()
+    simple = {
+        f.name: value
+        for f in fields
+        if f.init and type(value := getattr(spec, f.name)) in (int, float, str, bool)
+    }
+    for key, value in options.items():
+        if key not in simple:
+            raise ValueError(f"{name} has no option {key!r}; it has {sorted(simple) or 'none'}")
+        wanted = type(simple[key])
+        if type(value) is not wanted and not (wanted is float and type(value) is int):
+            raise ValueError(f"the option {key!r} must be {wanted.__name__}, got {value!r}")
+    built: Algorithm = dataclasses.replace(spec, **options) if options else spec
+    return built
