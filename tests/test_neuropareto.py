@@ -61,7 +61,7 @@ def test_the_history_keeps_features_as_they_were_proposed() -> None:
     mean = np.array(o.notes[0]["predicted_mean"])
     assert np.allclose(first[:5, :2], mean), "Eq. feat starts with the means of that round"
     assert np.allclose(o.memory["history/U"][:5], o.archive.U[20:25]), "settled where evaluated"
-    assert o.notes[-1]["acquisition"]["n"] == 10 + 15, "every evaluated proposal is a lesson"
+    assert o.notes[-1]["acquisition"]["n"] == 10, "every evaluated proposal is a lesson"
 
 
 def test_forgetting_the_memory_changes_the_warm_start_and_nothing_else() -> None:
