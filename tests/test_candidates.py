@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from neuropareto.archive import Archive
@@ -11,7 +14,7 @@ from neuropareto.surrogate.contract import Posterior
 from neuropareto.testing.algorithm import conflicting, example_archive
 
 
-def sure(labels: Array, k: int = 5) -> RankBelief:
+def sure(labels: npt.NDArray[Any], k: int = 5) -> RankBelief:
     probability = np.eye(k)[labels.astype(int) - 1]
     return RankBelief(probability, np.zeros(len(labels)), np.ones(len(labels), dtype=np.int64))
 
@@ -34,7 +37,7 @@ class Truth:
 
     def mean_gradient(self, U: Array) -> Array:
         targets = np.linspace(0.2, 0.8, self.m)
-        return 2 * (U[:, None, :] - targets[:, None]) / U.shape[1]
+        return np.asarray(2 * (U[:, None, :] - targets[:, None]) / U.shape[1])
 
 
 @pytest.mark.parametrize(("n", "d", "m"), [(40, 6, 2), (25, 30, 3), (4, 1, 2)])
@@ -52,7 +55,9 @@ def test_pools_have_the_asked_size_and_stay_in_the_cube(n: int, d: int, m: int) 
 def test_small_archives_breed_uniformly() -> None:
     archive = example_archive(3, 4, 2)
     belief = sure(np.ones(3))
-    pool = RankConditioned(size=10).generate(archive, belief, Truth(2), rng=np.random.default_rng(0))
+    pool = RankConditioned(size=10).generate(
+        archive, belief, Truth(2), rng=np.random.default_rng(0)
+    )
     assert set(pool.operator) == {"uniform"}
     none = SurrogateDescent().generate(archive, belief, Truth(2), rng=np.random.default_rng(0))
     assert len(none) == 0

@@ -15,7 +15,8 @@ LAYERS = [
                "progress"}),
     ("believed", {"classifier", "rank_network", "dropout", "calibration", "surrogate"}),
     ("decided", {"variation", "candidates", "screening", "acquisition", "selection", "moves"}),
-    ("runs", {"algorithm", "neuropareto", "past", "stages", "ablations", "nsga2", "optimizer", "result", "minimize", "study"}),
+    ("runs", {"algorithm", "neuropareto", "past", "stages", "ablations", "nsga2", "optimizer",
+              "result", "minimize", "study"}),
     ("measured", {"problems", "peers", "bench", "analysis", "testing", "algorithms"}),
     ("reached", {"cli", "commands", "plots", "report", "demo", "dashboard", "adapters", "__init__"}),
 ]  # fmt: skip

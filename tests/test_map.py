@@ -11,16 +11,82 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROW = re.compile(r"^\| (\w+) \| (.+?) \| (.+?) \|$", re.MULTILINE)
-LABELS = """
-mo_problem dominance h1 h2 h3 z temp_softmax mean_prob epistemic_clf_corrected gp_layer mean_fn f_vec ep_vec al_vec elbo
-feat acq_map acq_loss div_gain crowding_per_point avg_crowding div_norm gp_variance deepgp_variance hetero_noise
-K_rule_of_thumb lmc_revised predictive_cov_revised mc_avg pred_entropy exp_entropy dropout_mi mc_temp_predict ece_decomp
-temp_opt temp_rate mc_var_bound adaptive_s_rule static_score time_breakdown speedup_100d eps_gp eps_class eps_acq
-one_step_hv per_step_decomp per_step_compact gp_to_hv first_order delta_def sum_expectation martingale log_accum
-high_prob_bound overall_refined surrogate_sqrt_bound dgp_mse sparse_var_rates tighter_sparse covering_bound ece_bound mi_igd
-Lip_H_app increment_bound_app eps_gp_app eps_class_app eps_acq_app eps_total_def_app lemma_perstep_app
-lemma_telescoping_app B_explicit_app hv_bound_refined_app Doob_app azuma_conclusion_app
-""".split()
+LABELS = [
+    "mo_problem",
+    "dominance",
+    "h1",
+    "h2",
+    "h3",
+    "z",
+    "temp_softmax",
+    "mean_prob",
+    "epistemic_clf_corrected",
+    "gp_layer",
+    "mean_fn",
+    "f_vec",
+    "ep_vec",
+    "al_vec",
+    "elbo",
+    "feat",
+    "acq_map",
+    "acq_loss",
+    "div_gain",
+    "crowding_per_point",
+    "avg_crowding",
+    "div_norm",
+    "gp_variance",
+    "deepgp_variance",
+    "hetero_noise",
+    "K_rule_of_thumb",
+    "lmc_revised",
+    "predictive_cov_revised",
+    "mc_avg",
+    "pred_entropy",
+    "exp_entropy",
+    "dropout_mi",
+    "mc_temp_predict",
+    "ece_decomp",
+    "temp_opt",
+    "temp_rate",
+    "mc_var_bound",
+    "adaptive_s_rule",
+    "static_score",
+    "time_breakdown",
+    "speedup_100d",
+    "eps_gp",
+    "eps_class",
+    "eps_acq",
+    "one_step_hv",
+    "per_step_decomp",
+    "per_step_compact",
+    "gp_to_hv",
+    "first_order",
+    "delta_def",
+    "sum_expectation",
+    "martingale",
+    "log_accum",
+    "high_prob_bound",
+    "overall_refined",
+    "surrogate_sqrt_bound",
+    "dgp_mse",
+    "sparse_var_rates",
+    "tighter_sparse",
+    "covering_bound",
+    "ece_bound",
+    "mi_igd",
+    "Lip_H_app",
+    "increment_bound_app",
+    "eps_gp_app",
+    "eps_class_app",
+    "eps_acq_app",
+    "eps_total_def_app",
+    "lemma_perstep_app",
+    "lemma_telescoping_app",
+    "B_explicit_app",
+    "hv_bound_refined_app",
+    "Doob_app",
+    "azuma_conclusion_app",
+]
 
 
 def rows() -> list[tuple[str, str, str]]:

@@ -126,9 +126,10 @@ class SurrogateDescent:
     Each start has a direction w of the simplex and descends the augmented Chebyshev scalarisation
     s_w(f) = max_j (f_j - z_j) / (r_j w_j) + rho sum_j (f_j - z_j) / r_j, with r the extent of the
     front and z a little below the best values seen; where a path gets ahead of z, its z moves on
-    along the diagonal, so that every direction leads further. Half of the directions look into the widest gaps of the present front; the first
-    m starts descend one objective alone. Steps are projected Adam steps in the cube; ``keep``
-    points of each path enter the pool, because the surrogate is trusted less far away.
+    along the diagonal, so that every direction leads further. Half of the directions look into the
+    widest gaps of the present front; the first m starts descend one objective alone. Steps are
+    projected Adam steps in the cube; ``keep`` points of each path enter the pool, because the
+    surrogate is trusted less far away.
     """
 
     starts: int = 60
@@ -212,9 +213,9 @@ def directions(archive: Archive, n: int, *, rng: np.random.Generator) -> Array:
         distance = np.full(len(drawn), np.inf)
     chosen = []
     for _ in range(max(0, (n - m) // 2)):
-        best = int(distance.argmax())
-        chosen.append(best)
-        distance = np.minimum(distance, np.linalg.norm(drawn - drawn[best], axis=1))
+        widest = int(distance.argmax())
+        chosen.append(widest)
+        distance = np.minimum(distance, np.linalg.norm(drawn - drawn[widest], axis=1))
     rest = [i for i in range(len(drawn)) if i not in set(chosen)][: max(0, n - m - len(chosen))]
     return np.concatenate([corners, drawn[chosen], drawn[rest]])[:n]
 

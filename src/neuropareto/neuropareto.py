@@ -25,7 +25,7 @@ from neuropareto.randomness import Streams
 from neuropareto.screening import Screening, TwoStage
 from neuropareto.selection import Composite, Estimate, ExpectedGain, Selection, gathered, split
 from neuropareto.space import Array
-from neuropareto.stages import Stages
+from neuropareto.stages import FittedStage, Stages
 from neuropareto.surrogate import DeepGP, ExactGP, FourierProxy, Ladder, NumericalFailure
 from neuropareto.surrogate.contract import Surrogate
 
@@ -93,7 +93,9 @@ class NeuroPareto:
                 signals, utility, archive, q, pending=waiting, feasibility=feasible
             )
         U, chosen = pool.U[short[rows]], signals.taken(rows)
-        fitted = {"classifier": ranks, "surrogate": model, "acquisition": network}
-        memories = {stage: part_.warm for stage, part_ in fitted.items()}
+        fitted: dict[str, FittedStage] = {
+            "classifier": ranks, "surrogate": model, "acquisition": network,
+        }  # fmt: skip
+        memories = {name: part.warm for name, part in fitted.items()}
         memories["history"] = past.extended(U, chosen, self.window).memory
         return Proposal(U, joined(memories), stages.notes(fitted, pool, short, rows, chosen))

@@ -22,8 +22,13 @@ from neuropareto.memory import Memory, part
 from neuropareto.randomness import Streams
 
 
-class Noted(Protocol):
-    """Anything fitted that can tell about its fit."""
+class FittedStage(Protocol):
+    """Anything fitted that can be started from again and can tell about its fit."""
+
+    @property
+    def warm(self) -> Memory:
+        """Named arrays for a later fit."""
+        ...
 
     @property
     def notes(self) -> Mapping[str, Any]:
@@ -55,7 +60,7 @@ class Stages:
 
     def notes(
         self,
-        fitted: Mapping[str, Noted],
+        fitted: Mapping[str, FittedStage],
         pool: Pool,
         short: Indices,
         rows: Indices,

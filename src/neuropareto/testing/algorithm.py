@@ -118,9 +118,9 @@ def _check_small_archives(algorithm: Algorithm) -> None:
 def _check_globals(algorithm: Algorithm) -> None:
     import torch
 
-    before = (random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state())  # type: ignore[index, union-attr]  # noqa: NPY002
+    before = (random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state())  # type: ignore[index]  # noqa: NPY002
     _proposal(algorithm, example_archive(20, 4, 2), 3, round=1)
-    after = (random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state())  # type: ignore[index, union-attr]  # noqa: NPY002
+    after = (random.getstate(), np.random.get_state()[1].tobytes(), torch.get_rng_state())  # type: ignore[index]  # noqa: NPY002
     assert before[0] == after[0], "the global generator of `random` was touched"
     assert before[1] == after[1], "numpy's global generator was touched"
     assert torch.equal(before[2], after[2]), "torch's global generator was touched"
