@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import queue
+import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -222,16 +223,8 @@ class Ray:
         ray = _extra("ray", "ray")
         guarded = _guarded(task, limits, "Ray")
         own = not ray.is_initialized()
-        if own and self.address:
-            ray.init(address=self.address, log_to_driver=False, configure_logging=False)
-        elif own:
-            ray.init(
-                address="local",
-                num_cpus=max(1, round(workers * self.cpus)),
-                include_dashboard=False,
-                log_to_driver=False,
-                configure_logging=False,
-            )
+        if own:
+            self._connect(ray, workers)
         # Retries are the run's own: it numbers and records them.
         remote = ray.remote(max_retries=0, num_cpus=self.cpus)(evaluate_remotely)
 
@@ -244,6 +237,22 @@ class Ray:
                 ray.shutdown()
 
         return SubmittingPool(submit, ray.put(guarded), leave)
+
+    def _connect(self, ray: Any, workers: int) -> None:
+        before = signal.getsignal(signal.SIGTERM)
+        if self.address:
+            ray.init(address=self.address, log_to_driver=False, configure_logging=False)
+        else:
+            ray.init(
+                address="local",
+                num_cpus=max(1, round(workers * self.cpus)),
+                include_dashboard=False,
+                log_to_driver=False,
+                configure_logging=False,
+            )
+        # Ray claims SIGTERM for itself and would end the process before the study is in order.
+        if signal.getsignal(signal.SIGTERM) is not before:
+            signal.signal(signal.SIGTERM, before)
 
 
 def engine_of(given: EngineLike) -> Engine:

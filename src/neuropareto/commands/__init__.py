@@ -1,0 +1,1 @@
+"""The commands of ``neuropareto``, one file each with ``main(argv) -> exit code``."""

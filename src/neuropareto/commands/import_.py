@@ -1,0 +1,29 @@
+"""neuropareto import: earlier evaluations, from a CSV file or an Optuna storage, as a warm start."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from neuropareto.commands.target import target_of
+from neuropareto.study import exchange
+
+
+def main(argv: Sequence[str]) -> int:
+    """Add evaluations; those that do not fit are named."""
+    parser = argparse.ArgumentParser(prog="neuropareto import", description=__doc__)
+    parser.add_argument("study", type=Path, metavar="STUDY")
+    parser.add_argument("source", metavar="SOURCE", help="a CSV file, or an Optuna storage")
+    parser.add_argument("--name", help="which study of an Optuna storage")
+    options = parser.parse_args(argv)
+    with target_of(options.study).open() as study:
+        if Path(options.source).suffix == ".csv":
+            found = exchange.import_csv(study, options.source)
+        else:
+            found = exchange.import_optuna(study, options.source, options.name)
+    for line in found.skipped:
+        print(f"left out: {line}", file=sys.stderr)
+    print(f"{found.told} results and {found.failed} failures taken in", file=sys.stderr)
+    return 0

@@ -1,0 +1,51 @@
+"""What the user means by STUDY: a folder with study.toml, a study file, or a study's database."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuropareto.study.file import StudyFile, read
+from neuropareto.study.study import Study
+
+
+@dataclass(frozen=True)
+class Target:
+    """A study on disk: its database and, where there is one, its study file."""
+
+    store: Path
+    file: StudyFile | None
+
+    def open(self, *, take_over: bool = False) -> Study:
+        """For writing; created on first use if there is a study file."""
+        if self.file is not None:
+            return self.file.open(take_over=take_over)
+        return Study.open(self.store, take_over=take_over)
+
+    def view(self) -> Study:
+        """For reading."""
+        return Study.view(self.store)
+
+
+def add_study(parser: argparse.ArgumentParser) -> None:
+    """The argument STUDY."""
+    parser.add_argument(
+        "study", nargs="?", type=Path, default=Path(), metavar="STUDY",
+        help="a study file (study.toml), its folder (default: this one), or a study's database",
+    )  # fmt: skip
+
+
+def target_of(path: Path) -> Target:
+    """Find out what ``path`` is; raises ValueError or StudyFileError."""
+    if path.is_dir():
+        path = path / "study.toml"
+        if not path.exists():
+            raise ValueError(
+                f"There is no study.toml in {str(path.parent.absolute())!r}; make one with "
+                "`neuropareto init`, or name a study file."
+            )
+    if path.suffix == ".toml":
+        file = read(path)
+        return Target(file.store, file)
+    return Target(path, None)

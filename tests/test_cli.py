@@ -1,0 +1,389 @@
+"""The command line as people use it: init, run, status, ask, tell, export, report, doctor."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from neuropareto import cli
+from neuropareto.study import Study
+from neuropareto.study.file import read
+from neuropareto.study.runner import run as run_study
+
+HAND = """
+name = "laboratory"
+budget = 8
+seed = 3
+initial = 4
+[variables]
+heat = { lower = 20.0, upper = 90.0 }
+salt = { choices = ["NaCl", "KCl"] }
+[objectives]
+yield = "maximize"
+price = "minimize"
+[constraints]
+ph = { at_least = 6.5 }
+[algorithm]
+name = "nsga2"
+population = 4
+"""
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(signal, "signal", _keeping(signal.signal))
+
+
+def _keeping(real: Any) -> Any:
+    """`run` claims SIGTERM for the whole process; in a test it must not."""
+
+    def claim(number: int, handler: Any) -> Any:
+        frame = sys._getframe(1).f_globals["__name__"]
+        return None if frame == "neuropareto.commands.run" else real(number, handler)
+
+    return claim
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    folder = tmp_path / "lab"
+    folder.mkdir()
+    (folder / "study.toml").write_text(HAND)
+    return folder
+
+
+@pytest.fixture
+def girder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """What `init` writes, with a quick algorithm and an engine that starts at once."""
+    assert cli.main(["init", str(tmp_path / "girder")]) == 0
+    path = tmp_path / "girder" / "study.toml"
+    text = path.read_text().replace('name = "neuropareto"', 'name = "nsga2"')
+    path.write_text(text.replace("workers = 2", 'engine = "threads"\nworkers = 2'))
+    capsys.readouterr()
+    return path.parent
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def told(text: Any, monkeypatch: pytest.MonkeyPatch, folder: Path) -> int:
+    monkeypatch.setattr(
+        sys, "stdin", io.StringIO(text if isinstance(text, str) else json.dumps(text))
+    )
+    return cli.main(["tell", str(folder)])
+
+
+# -- by hand --
+
+
+def test_ask_and_tell_from_a_laboratory(
+    lab: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["ask", str(lab), "-n", "3"]) == 0
+    trials = said(capsys)["trials"]
+    assert [t["id"] for t in trials] == [0, 1, 2]
+    assert set(trials[0]["x"]) == {"heat", "salt"} and trials[0]["x"]["salt"] in ("NaCl", "KCl")
+    results = [
+        {"id": 0, "objectives": {"price": 2.0, "yield": 0.5}, "constraints": {"ph": 7.0}},
+        {"id": 1, "objectives": [0.25, 1.0], "constraints": [0.5]},
+        {"id": 2, "failed": "the flask broke"},
+        {"x": {"heat": 50, "salt": "KCl"}, "objectives": [0.9, 9], "constraints": {"ph": 6.0}},
+    ]
+    assert told({"trials": results}, monkeypatch, lab) == 0
+    assert said(capsys) == {"told": 3, "failed": 1, "finished": 3, "pending": 0}
+    with Study.view(lab / "study.db") as study:
+        result = study.result()
+    np.testing.assert_array_equal(result.F, [[0.5, 2.0], [0.25, 1.0], [0.9, 9.0]])
+    np.testing.assert_array_equal(result.G[:, 0], [-0.5, 0.5, 0.5])
+    assert result.failures[0].reason == "the flask broke"
+    assert cli.main(["ask", str(lab), "-n", "2"]) == 0
+    fresh = said(capsys)
+    assert cli.main(["ask", str(lab), "--pending"]) == 0
+    assert said(capsys) == fresh
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "nonsense",
+        "[" * 100_000,
+        "7",
+        '{"trials": 3}',
+        '[{"id": 0}]',
+        '[{"id": 0, "objectives": [1]}]',
+        '[{"id": 0, "objectives": [1, "two"], "constraints": [0]}]',
+        '[{"id": 0, "objectives": {"yield": 1, "cost": 2}, "constraints": [0]}]',
+        '[{"id": 0, "objectives": [1, 2]}]',
+        '[{"id": 99, "objectives": [1, 2], "constraints": [0]}]',
+        '[{"id": true, "objectives": [1, 2], "constraints": [0]}]',
+        '[{"id": [], "objectives": [1, 2], "constraints": [0]}]',
+        '[{"id": 0, "x": {}, "objectives": [1, 2], "constraints": [0]}]',
+        '[{"x": {"heat": 500, "salt": "KCl"}, "objectives": [1, 2], "constraints": [0]}]',
+        '[{"x": {"heat": null, "salt": "KCl"}, "objectives": [1, 2], "constraints": [0]}]',
+        '[{"x": 5, "objectives": [1, 2], "constraints": [0]}]',
+        '[{"id": 0, "objectives": [1, 2], "constraints": [0], "extra": 1}]',
+        '[{"id": 0, "failed": "a"}, {"id": 0, "failed": "b"}]',
+        '[{"id": 0, "failed": "fine"}, {"id": 1, "objectives": []}]',
+    ],
+)
+def test_wrong_results_are_refused_and_nothing_is_recorded(
+    lab: Path, entry: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["ask", str(lab), "-n", "2"]) == 0
+    capsys.readouterr()
+    assert told(entry, monkeypatch, lab) == 1
+    output = capsys.readouterr()
+    assert output.err.startswith("neuropareto: ") and len(output.err) < 700
+    with Study.view(lab / "study.db") as study:
+        assert study.finished == 0 and len(study.pending) == 2
+
+
+def test_nan_told_by_hand_is_a_failure(
+    lab: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cli.main(["ask", str(lab)])
+    entry = '[{"id": 0, "objectives": [NaN, 1], "constraints": [0]}]'
+    assert told(entry, monkeypatch, lab) == 0
+    with Study.view(lab / "study.db") as study:
+        assert len(study.result().failures) == 1
+
+
+def test_a_study_for_the_hand_cannot_be_run(lab: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", str(lab)]) == 1
+    assert "`neuropareto ask` and `neuropareto tell`" in capsys.readouterr().err
+
+
+# -- the whole life of a study --
+
+
+def test_from_init_to_report(
+    girder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert cli.main(["status", str(girder)]) == 0
+    assert "not begun" in capsys.readouterr().out
+    assert cli.main(["run", str(girder), "--trust", "--budget", "12", "--quiet"]) == 0
+    assert "12 evaluations" in capsys.readouterr().err
+    assert cli.main(["run", str(girder), "--budget", "16", "--quiet"]) == 0, "trust is remembered"
+    capsys.readouterr()
+    assert cli.main(["status", str(girder), "--json"]) == 0
+    state = said(capsys)
+    assert (state["finished"], state["budget"], state["pending"]) == (16, 60, 0)
+    assert state["objectives"] == ["mass", "capacity"] and state["failed"] == {}
+    assert cli.main(["status", str(girder / "study.db")]) == 0
+    assert "evaluations: 16" in capsys.readouterr().out
+
+    for name in ("all.csv", "all.json"):
+        assert cli.main(["export", str(girder), str(tmp_path / name)]) == 0
+    rows = list(csv.DictReader((tmp_path / "all.csv").read_text().splitlines()))
+    assert len(rows) == 16 and {"length", "wall[3]", "mass", "capacity"} <= set(rows[0])
+    assert json.loads((tmp_path / "all.json").read_text())
+    assert cli.main(["export", str(girder), str(tmp_path / "all.what")]) == 1
+
+    assert cli.main(["report", str(girder)]) == 0
+    assert Path(capsys.readouterr().out.split("\n")[0]) == girder / "study.html"
+    assert "capacity" in (girder / "study.html").read_text()
+    assert cli.main(["doctor", str(girder)]) == 0
+    assert "intact" in capsys.readouterr().out
+
+    other = tmp_path / "other"
+    cli.main(["init", str(other)])
+    toml = (other / "study.toml").read_text().replace('"neuropareto"', '"random"')
+    (other / "study.toml").write_text(toml)
+    assert cli.main(["import", str(other), str(tmp_path / "all.csv")]) == 0
+    assert "16 results" in capsys.readouterr().err
+    with Study.view(other / "study.db") as study:
+        assert study.imported == 16 and study.finished == 0
+
+
+def test_init_overwrites_nothing(girder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (girder / "input.template").write_text("mine")
+    assert cli.main(["init", str(girder)]) == 1
+    assert "exists already" in capsys.readouterr().err
+    assert (girder / "input.template").read_text() == "mine"
+
+
+def test_a_damaged_study_is_found_and_rescued(
+    girder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    cli.main(["run", str(girder), "--trust", "--budget", "10", "--quiet"])
+    data = bytearray((girder / "study.db").read_bytes())
+    data[data.index(b"told", data.index(b"started"))] ^= 0xFF  # somewhere among the events
+    (girder / "study.db").write_bytes(data)
+    capsys.readouterr()
+    assert cli.main(["doctor", str(girder / "study.db")]) == 1
+    assert "DAMAGED" in capsys.readouterr().out
+    new = tmp_path / "rescued.db"
+    assert cli.main(["doctor", str(girder / "study.db"), "--rescue", str(new)]) == 0
+    with Study.view(new) as study:
+        assert study.finished + study.imported > 0
+
+
+# -- trust --
+
+
+def test_an_unknown_study_asks_before_it_runs(
+    girder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO("yes\n"))
+    assert cli.main(["run", str(girder), "--budget", "2", "--quiet"]) == 2, "no terminal, no run"
+    assert "--trust" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", Terminal("\n"))
+    assert cli.main(["run", str(girder), "--budget", "2", "--quiet"]) == 2
+    assert not (girder / "study.db").exists()
+    output = capsys.readouterr().err
+    assert f"awk -f {girder}/simulator.awk input.txt" in output
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    assert cli.main(["run", str(girder), "--budget", "2", "--quiet"]) == 0
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    assert cli.main(["run", str(girder), "--budget", "3", "--quiet"]) == 0
+    (girder / "simulator.awk").write_text('BEGIN { system("true") }')
+    assert cli.main(["run", str(girder), "--budget", "4", "--quiet"]) == 2, "the script changed"
+
+
+def test_dollar_signs_and_backquotes_never_meet_a_shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bait = "$(touch pwned) `touch pwned` ; touch pwned"
+    (tmp_path / "study.toml").write_text(
+        f"""
+budget = 3
+initial = 3
+[variables]
+a = [0, 1]
+c = {{ choices = ["{bait}", "x"] }}
+[objectives]
+f = {{ pattern = '^f=(.*)' }}
+[algorithm]
+name = "random"
+[evaluation]
+command = ["awk", "BEGIN {{ print \\"f=1\\"; print ARGV[1] > \\"arguments\\" }}", "{bait} {{x.c}}"]
+keep = "all"
+"""
+    )
+    assert cli.main(["run", str(tmp_path), "--trust", "--quiet"]) == 0
+    runs = list((tmp_path / "study.runs").iterdir())
+    assert len(runs) == 3
+    assert all((place / "arguments").read_text().startswith(bait) for place in runs)
+    assert not list(tmp_path.rglob("pwned"))
+
+
+# -- ends --
+
+
+def test_errors_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "study.toml").write_text("budget = 'x'\n")
+    for argv, code in (
+        (["run", str(tmp_path)], 2),
+        (["run", str(tmp_path / "nothing")], 1),
+        (["status", str(tmp_path / "nothing.db")], 1),
+        (["report", str(tmp_path / "nothing.db")], 1),
+        (["doctor", str(tmp_path / "nothing.db")], 1),
+    ):
+        assert cli.main(argv) == code
+        message = capsys.readouterr().err
+        assert message.startswith("neuropareto: ") and "Traceback" not in message
+    with pytest.raises(SystemExit) as error:
+        cli.main(["frobnicate"])
+    assert error.value.code == 2
+
+
+def test_a_simulator_that_always_fails_stops_the_run(
+    girder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (girder / "simulator.awk").write_text('BEGIN { print "no licence" > "/dev/stderr"; exit 4 }')
+    assert cli.main(["run", str(girder), "--trust", "--quiet"]) == 1
+    message = capsys.readouterr().err
+    assert "5 of the 5" in message and "no licence" in message and "status 4" in message
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
+def test_an_interrupted_run_ends_with_75_and_goes_on_exactly(
+    girder: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    """Kill a run in mid-evaluation, resume it, and compare with one that was left alone."""
+    path = girder / "study.toml"
+    path.write_text(path.read_text().replace("workers = 2", "workers = 1\ninitial = 4"))
+    slow = (girder / "simulator.awk").read_text() + '\nEND { system("sleep 0.15") }\n'
+    (girder / "simulator.awk").write_text(slow)
+    command = [sys.executable, "-m", "neuropareto.cli", "run", str(girder), "--trust"]
+    command += ["--budget", "9", "--engine", "processes"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        _wait_for(girder / "study.db", 5)
+        process.send_signal(number)
+        assert process.stderr is not None
+        message = process.stderr.read()
+    assert process.returncode == 75, message
+    assert "run it again" in message and "Traceback" not in message
+    file = read(path)
+    with file.open() as study:
+        assert 4 <= study.finished < 9
+        assert file.simulator is not None
+        resumed = run_study(study, file.simulator, 9, engine="threads", progress=False)
+    file.store.unlink()
+    for extra in girder.glob("study.db-*"):
+        extra.unlink()
+    with file.open() as study:
+        whole = run_study(study, file.simulator, 9, engine="threads", progress=False)
+    np.testing.assert_array_equal(resumed.X, whole.X)
+    np.testing.assert_array_equal(resumed.F, whole.F)
+
+
+def _wait_for(store: Path, n: int) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        time.sleep(0.02)
+        try:
+            with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as file:
+                query = "select count(*) from events where kind = 'started'"
+                if file.execute(query).fetchone()[0] >= n:
+                    return
+        except sqlite3.OperationalError:
+            continue  # not made yet
+    raise AssertionError("the run did not get going")
+
+
+def test_a_reader_that_leaves_early_is_no_drama(lab: Path) -> None:
+    command = f"{sys.executable} -m neuropareto.cli ask {lab} -n 2000 | head -c 5"
+    run = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+    assert "Traceback" not in run.stderr and "Exception" not in run.stderr
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    text = capsys.readouterr().out
+    assert all(f"  {name}" in text for name in cli.COMMANDS)
+    for name in cli.COMMANDS:
+        if name == "demo":
+            continue  # it imports torch; its own tests look at it
+        with pytest.raises(SystemExit) as error:
+            cli.main([name, "--help"])
+        assert error.value.code == 0
+        assert f"neuropareto {name}" in capsys.readouterr().out
+
+
+def test_the_console_script_is_installed() -> None:
+    script = Path(sys.executable).with_name("neuropareto")
+    run = subprocess.run([script, "--version"], capture_output=True, text=True, env=os.environ)
+    assert run.stdout.startswith("neuropareto ")
