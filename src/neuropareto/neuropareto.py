@@ -17,17 +17,27 @@ from scipy.stats import qmc
 from neuropareto.acquisition import Acquisition, LearnedAcquisition
 from neuropareto.algorithm import Proposal
 from neuropareto.archive import Archive
-from neuropareto.candidates import Candidates, RankConditioned, Several, SurrogateDescent
+from neuropareto.candidates import Candidates, RankConditioned, Several
 from neuropareto.classifier import Classifier, RankClassifier, bounded_k
 from neuropareto.memory import Memory, joined
+from neuropareto.moves import GradientMoves, ProfileJumps, Slides
 from neuropareto.past import Past, Window
 from neuropareto.randomness import Streams
 from neuropareto.screening import Screening, TwoStage
-from neuropareto.selection import Composite, Estimate, ExpectedGain, Selection, gathered, split
+from neuropareto.selection import (
+    Composite,
+    Estimate,
+    ExpectedGain,
+    MeanGain,
+    Selection,
+    gathered,
+    split,
+)
 from neuropareto.space import Array
 from neuropareto.stages import FittedStage, Stages
 from neuropareto.surrogate import DeepGP, ExactGP, FourierProxy, Ladder, NumericalFailure
 from neuropareto.surrogate.contract import Surrogate
+from neuropareto.surrogate.structured import StructuredGP
 
 
 @dataclass(frozen=True)
@@ -35,18 +45,25 @@ class NeuroPareto:
     """The paper's algorithm; see the module. ``NeuroPareto.paper()`` is its literal pipeline."""
 
     classifier: Classifier = RankClassifier()
-    surrogate: Surrogate = Ladder((DeepGP(), ExactGP(), FourierProxy()))
+    surrogate: Surrogate = Ladder((StructuredGP(), ExactGP(), FourierProxy()))
     acquisition: Acquisition = LearnedAcquisition()
-    candidates: Candidates = Several((RankConditioned(), SurrogateDescent()))
-    screening: Screening = TwoStage(proxy=None)
-    estimate: Estimate = ExpectedGain()
+    candidates: Candidates = Several(
+        (Slides(Several((GradientMoves(), ProfileJumps()))), RankConditioned(size=500))
+    )
+    screening: Screening = TwoStage(n_screen=2500, k=250, penalty=0.0, proxy=None)
+    estimate: Estimate = MeanGain()
     selection: Selection = Composite()
     window: Window = Window()
 
     @classmethod
     def paper(cls) -> NeuroPareto:
-        """The pipeline as printed: rank-conditioned variation only, screened by an RFF proxy."""
-        return cls(candidates=RankConditioned(), screening=TwoStage(proxy=FourierProxy()))
+        """The pipeline as printed: deep GP, rank-conditioned variation, RFF proxy screening."""
+        return cls(
+            surrogate=Ladder((DeepGP(), ExactGP(), FourierProxy())),
+            candidates=RankConditioned(),
+            screening=TwoStage(proxy=FourierProxy()),
+            estimate=ExpectedGain(),
+        )
 
     def propose(
         self, archive: Archive, q: int, *, pending: Array, memory: Memory | None, rng: Streams

@@ -17,6 +17,7 @@ from neuropareto import pareto
 from neuropareto.acquisition.contract import Signals, Utility
 from neuropareto.archive import Archive, Indices
 from neuropareto.classifier import RankBelief
+from neuropareto.moves import proper_nadir
 from neuropareto.screening import margin
 from neuropareto.space import Array
 from neuropareto.surrogate.contract import Posterior
@@ -26,7 +27,7 @@ class Estimate(Protocol):
     """The surrogate's own estimate of each candidate's hypervolume gain."""
 
     def gain(self, posterior: Posterior, archive: Archive, *, rng: np.random.Generator) -> Array:
-        """Expected gain over the present front at the archive's reference point, (n,)."""
+        """Expected gain over the present front, (n,); see :func:`reference_beyond`."""
         ...
 
 
@@ -36,7 +37,8 @@ class MeanGain:
 
     def gain(self, posterior: Posterior, archive: Archive, *, rng: np.random.Generator) -> Array:
         """HVI of the mean."""
-        return pareto.improvement(posterior.mean, archive.front, archive.reference_point)
+        reference = reference_beyond(archive, posterior.mean)
+        return pareto.improvement(posterior.mean, archive.front, reference)
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ class ExpectedGain:
         half = rng.standard_normal((max(1, self.samples // 2), 1, m))
         draws = np.concatenate([half, -half])
         F = posterior.mean + np.sqrt(posterior.epistemic) * draws
-        gains = pareto.improvement(F.reshape(-1, m), archive.front, archive.reference_point)
+        reference = reference_beyond(archive, posterior.mean)
+        gains = pareto.improvement(F.reshape(-1, m), archive.front, reference)
         return np.asarray(gains.reshape(len(draws), n).mean(axis=0))
 
 
@@ -106,7 +109,7 @@ class Composite:
         feasibility: Array,
     ) -> Indices:
         """The greedy choice; candidates without any gain are ordered by their margin to the front."""
-        reference = archive.reference_point
+        reference = reference_beyond(archive, signals.mean)
         side = (
             self.hypervolume * scaled(utility.hypervolume)
             + self.diversity * scaled(utility.diversity)
@@ -127,6 +130,23 @@ class Composite:
             free[best] = False
             front = np.concatenate([front, signals.mean[best : best + 1]])
         return np.array(chosen, dtype=np.int64)
+
+
+def reference_beyond(archive: Archive, mean: Array) -> Array:
+    """A reference point behind the front as it may become, (m,).
+
+    The worst values of the present front or of the predicted one, improper tails left out, but at
+    most half a predicted extent beyond the present front, plus a tenth: a reference at the ends of
+    the present front would never let it grow beyond them. Decision D-31.
+    """
+    front = archive.front if len(archive.front_indices) else archive.F
+    within = np.vstack([front, np.minimum(mean, archive.F.max(axis=0))])
+    ahead = within[pareto.nondominated(within)]
+    worst = np.maximum(proper_nadir(front), proper_nadir(ahead))
+    best = ahead.min(axis=0)
+    worst = np.minimum(worst, front.max(axis=0) + 0.5 * (worst - best))
+    extent = np.where(worst > best, worst - best, 1.0)
+    return np.asarray(worst + 0.1 * extent)
 
 
 def split(posterior: Posterior, n: int, m: int) -> tuple[Posterior, Array, Array]:

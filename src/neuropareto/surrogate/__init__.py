@@ -14,11 +14,15 @@ from neuropareto.surrogate.coregional import Coregional
 from neuropareto.surrogate.deep_gp import DeepGP
 from neuropareto.surrogate.exact_gp import ExactGP
 from neuropareto.surrogate.features import Inducing, Nystroem, RandomFourier
+from neuropareto.surrogate.kernels import RBF, Matern52
 from neuropareto.surrogate.ladder import Ladder
+from neuropareto.surrogate.mean import NeuralMean
 from neuropareto.surrogate.noise import Heteroscedastic, Homoscedastic
 from neuropareto.surrogate.proxy import FourierProxy, LinearProxy
+from neuropareto.surrogate.training import Schedule
 
 __all__ = [
+    "RBF",
     "Coregional",
     "DeepGP",
     "ExactGP",
@@ -29,9 +33,12 @@ __all__ = [
     "Inducing",
     "Ladder",
     "LinearProxy",
+    "Matern52",
+    "NeuralMean",
     "NumericalFailure",
     "Nystroem",
     "Posterior",
     "RandomFourier",
+    "Schedule",
     "Surrogate",
 ]

@@ -24,9 +24,10 @@ def cholesky(K: Tensor, jitter: float = JITTER) -> Tensor:
     diagonal = K.diagonal(dim1=-2, dim2=-1)
     level = diagonal.detach().mean(-1, keepdim=True).clamp_min(1e-12)
     while jitter <= 1.01e-2:
-        L, failed = torch.linalg.cholesky_ex(
-            K + torch.diag_embed((jitter * level).expand_as(diagonal))
-        )
+        nugget = torch.diag_embed((jitter * level).expand_as(diagonal))
+        found = torch.linalg.cholesky_ex(K + nugget)
+        L: Tensor = found[0]
+        failed: Tensor = found[1]
         if not failed.any() and torch.isfinite(L.detach()).all():
             return L
         jitter *= 10.0
@@ -35,7 +36,8 @@ def cholesky(K: Tensor, jitter: float = JITTER) -> Tensor:
 
 def solve_lower(L: Tensor, B: Tensor) -> Tensor:
     """L^-1 B for a lower triangular L."""
-    return torch.linalg.solve_triangular(L, B, upper=False)
+    solved: Tensor = torch.linalg.solve_triangular(L, B, upper=False)
+    return solved
 
 
 def inverse_lower(L: Tensor) -> Tensor:

@@ -120,9 +120,7 @@ class DeepGP:
         X, Y = data.tensors(scale)
         few = torch.as_tensor(even_subsample(len(X), self.points), device=X.device)
         columns = telling_features(X, Y, self.latents) if self.layers > 1 else []
-        fit = shallow(
-            self.stack, X[few], Y[few], columns, self.iterations, data.generator
-        )
+        fit = shallow(self.stack, X[few], Y[few], columns, self.iterations, data.generator)
         state = start_state(
             self.stack, X[few], Y[few], fit, self.inducing, data.rng, data.generator
         )

@@ -79,14 +79,15 @@ def telling_features(X: Tensor, Y: Tensor, count: int) -> list[int]:
     The two sums come first, then single variables chosen one after the other by how much of any
     objective a cubic in them alone explains beyond those chosen before.
     """
-    n, d = X.shape
+    d = X.shape[1]
     powers = torch.stack([X, 1.5 * X.square(), 2.5 * X**3 - 1.5 * X])
     powers = powers - powers.mean(1, keepdim=True)
     powers = powers / powers.norm(dim=1, keepdim=True).clamp_min(1e-9)
     residual = Y - Y.mean(0)
     total = residual.square().sum(0).clamp_min(1e-12)
+    sums = [2 * d, 2 * d + 1][:count] if d > 1 else []
     chosen: list[int] = []
-    for _ in range(min(count - 2, d)):
+    for _ in range(min(count - len(sums), d)):
         explained = torch.einsum("knd,nm->kdm", powers, residual).square().sum(0)
         gain = (explained / total).amax(-1)
         gain[chosen] = -1.0
@@ -152,13 +153,13 @@ def shallow(
 
 
 def selected(X: Tensor, columns: list[int]) -> Tensor:
-    """The selected structure features (n, E), each of unit variance."""
+    """The selected structure features (..., n, E), each of unit variance."""
     return structure(X) @ _selector(X, columns).T
 
 
 def _selector(X: Tensor, columns: list[int]) -> Tensor:
     """The matrix (E, 2 d + 2) that picks and scales the selected columns."""
-    d = X.shape[1]
+    d = X.shape[-1]
     picked = X.new_zeros(len(columns), 2 * d + 2)
     for row, column in enumerate(columns):
         picked[row, column] = 1.0 if column >= 2 * d else math.sqrt(d)

@@ -69,11 +69,11 @@ class FeatureLayer:
         generator: torch.Generator,
     ) -> Tensor:
         """Joint function values (b, s, n) at H (s, n, w) given coordinates (b, s, r)."""
-        anchored, weights = whitened.split([len(p["Z"]), self.rank(p) - len(p["Z"])], dim=-1)
+        anchored, weights = whitened[..., : len(p["Z"])], whitened[..., len(p["Z"]) :]
         level = torch.exp(0.5 * p["log_variance"])[:, None, None]
         drawn = level * projection.paths(_scaled(p, H), anchored, generator)
         mean = (self._weighted(p, H) @ weights[..., None])[..., 0]
-        known = (H @ p["identity"].T + p["bias"]).permute(2, 0, 1)
+        known: Tensor = (H @ p["identity"].T + p["bias"]).permute(2, 0, 1)
         return known + mean + drawn
 
     def transfer(self, p: Params, Z: Tensor) -> tuple[Tensor, Tensor, Tensor]:

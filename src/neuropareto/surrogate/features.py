@@ -105,7 +105,7 @@ class _FourierProjection:
         # fourier_features(H) @ basis^T without writing the features, the largest array here.
         angle = H @ self.frequencies.to(H.dtype).T
         scaled = (self.basis / math.sqrt(len(self.frequencies))).to(H.dtype).transpose(-1, -2)
-        even, odd = scaled.split(len(self.frequencies), dim=-2)
+        even, odd = torch.split(scaled, len(self.frequencies), dim=-2)
         psi = angle.cos() @ even + angle.sin() @ odd
         return psi, (1.0 - psi.square().sum(-1)).clamp_min(0.0)
 

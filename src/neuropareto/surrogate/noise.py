@@ -1,7 +1,8 @@
 """Observation noise: input-dependent, sigma^2(x) = exp(s_psi(phi(x))), or the same everywhere.
 
-phi(x) (n, q) are the features of the neural mean beside the means of the latent functions; s_psi is a network with one hidden layer, whose input-dependent part is frozen for the first
-rounds so that it cannot explain away signal before mean and latent functions have settled.
+phi(x) (n, q) are the features of the neural mean beside the means of the latent functions; s_psi
+is a network with one hidden layer, frozen but for its level for the first rounds, so that it
+cannot explain away signal before the mean and the latent functions have settled.
 Paper: Eq. hetero_noise; "Avoiding surrogate fatigue": staged unfreezing.
 """
 

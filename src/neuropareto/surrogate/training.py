@@ -29,18 +29,19 @@ class Schedule:
     ``plateau`` is the relative growth of the bound below which training stops (paper: 0.1 %),
     ``patience`` the epochs without better validation NLPD, ``settle`` the epochs in which
     only posteriors move, at the beginning and, on all points, at the end, ``check``
-    the epochs between looks at the held-out points. ``rate`` is Adam's, ``step`` that of the natural gradient.
+    the epochs between looks at the held-out points. ``rate`` is Adam's, ``step`` that of the
+    natural gradient.
     """
 
     epochs: int = 50
-    first_epochs: int = 100
-    steps: int = 200
-    batch: int = 256
+    first_epochs: int = 60
+    steps: int = 100
+    batch: int = 512
     samples: int = 2
     rate: float = 0.02
     step: float = 0.3
     plateau: float = 1e-3
-    patience: int = 15
+    patience: int = 12
     settle: int = 2
     check: int = 3
     held_out: float = 0.1
@@ -155,7 +156,7 @@ class Trainer:
         if len(index) <= self.schedule.batch:
             return (index,)
         order = torch.randperm(len(index), generator=self.generator).to(index.device)
-        return torch.split(index[order], self.schedule.batch)
+        return torch.tensor_split(index[order], math.ceil(len(index) / self.schedule.batch))
 
     def step(
         self, state: State, optimizer: _Adam, batch: Tensor, n: int
@@ -245,9 +246,6 @@ class Trainer:
         return self.stack.trace(state, self.stack.factors(state), self.X[index], base)
 
 
-_SLOW = ("x.hidden", "1.hidden", "2.hidden", "hidden_bias")
-
-
 class _Adam:
     """Adam (Kingma and Ba 2015) as a map from states to states, for the parameters it names."""
 
@@ -267,10 +265,14 @@ class _Adam:
             self._first[k], self._second[k] = first, second
             slope = first / (1.0 - 0.9**self._count)
             size = (second / (1.0 - 0.99**self._count)).sqrt() + 1e-8
-            # Hidden units learn slowly: they have more parameters than there are points.
-            rate = self.rate * (0.1 if k.endswith(_SLOW) else 1.0)
-            new[k] = state[k] + rate * slope / size
+            new[k] = state[k] + self.rate * _pace(k) * slope / size
         return new
+
+
+def _pace(name: str) -> float:
+    """The hidden units of the means learn slowly: they have more parameters than points."""
+    hidden = name.endswith((".hidden", ".hidden_bias")) and not name.startswith("noise.")
+    return 0.1 if hidden else 1.0
 
 
 def _flat(elbo: list[float], plateau: float) -> bool:

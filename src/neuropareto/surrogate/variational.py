@@ -72,7 +72,7 @@ def draws(mean: Tensor, factor: Tensor, s: int, generator: torch.Generator) -> T
     """s draws (b, s, r) from q."""
     shape = (*mean.shape, s)
     base = torch.randn(shape, generator=generator, dtype=mean.dtype, device=mean.device)
-    apart = torch.linalg.solve_triangular(factor.transpose(-1, -2), base, upper=True)
+    apart: Tensor = torch.linalg.solve_triangular(factor.transpose(-1, -2), base, upper=True)
     return mean[:, None, :] + apart.transpose(-1, -2)
 
 

@@ -1,0 +1,350 @@
+"""Moves that need to see inside a surrogate: jumps along coordinate profiles, and slides.
+
+Two generators of candidates for models whose mean is, with a few modulating variables held, a sum
+of one-dimensional curves (:class:`Profiled`); with any other model they offer nothing. Grids have a
+random offset, so no place of the cube is favoured; its ends are reached only where a refinement
+or a descent is clipped. Paper: section "Rank conditioned candidate generation" names no operators.
+Notation: U (b, d) points, W (b, m) directions of the simplex, H (b, d, g) profiles on a grid (g,).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from neuropareto.archive import Archive
+from neuropareto.candidates import Candidates, Pool, directions, joined
+from neuropareto.classifier import RankBelief
+from neuropareto.space import Array
+from neuropareto.surrogate.contract import Fitted
+
+
+class Modulating(Protocol):
+    """The modulating variables of one objective, strongest first."""
+
+    @property
+    def index(self) -> tuple[int, ...]:
+        """Columns of the unit cube, (k,)."""
+        ...
+
+    @property
+    def strength(self) -> Array:
+        """How much each multiplies the others' effect, (k,)."""
+        ...
+
+    def placed(self, T: Array) -> Array:
+        """Values (n, k) of these variables that are ``T`` (n, k) on their warped scales."""
+        ...
+
+
+@runtime_checkable
+class Profiled(Fitted, Protocol):
+    """A fitted surrogate that also shows its one-dimensional profiles and its modulators."""
+
+    def profiles(self, U: Array, weights: Array, grid: Array) -> Array:
+        """The curves (b, d, g) of sum_j weights_bj f_j along each variable around each point."""
+        ...
+
+    def mean_and_gradient(self, U: Array) -> tuple[Array, Array]:
+        """The mean (b, m) and its gradient (b, m, d)."""
+        ...
+
+    @property
+    def modulators(self) -> tuple[Modulating, ...]:
+        """The modulating variables of each objective."""
+        ...
+
+    @property
+    def signal(self) -> Array:
+        """The evidence against pure noise, in nats for each row and objective, (m,)."""
+        ...
+
+
+@runtime_checkable
+class Wrapping(Protocol):
+    """A fitted surrogate around another one, such as a rung of the ladder."""
+
+    @property
+    def model(self) -> Fitted:
+        """The surrogate inside."""
+        ...
+
+
+def profiled(model: Fitted) -> Profiled | None:
+    """The :class:`Profiled` surrogate in ``model``, or None if there is none."""
+    while isinstance(model, Wrapping) and not isinstance(model, Profiled):
+        model = model.model
+    return model if isinstance(model, Profiled) else None
+
+
+# Below this evidence, nats for each row, a model may have fitted noise.
+_LEAST_SIGNAL = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Goals:
+    """b scalarised goals: s_w(f) = max_j n_j / w_j + rho sum_j n_j, n = (f - ideal) / extent."""
+
+    W: Array
+    ideal: Array
+    extent: Array
+    rho: float = 0.005
+
+    @classmethod
+    def of(cls, archive: Archive, b: int, *, rng: np.random.Generator) -> Goals:
+        """One objective alone for the first m, then gaps of the front, then any direction.
+
+        The ideal lies a tenth of the extent below the best values: without that no goal leads
+        below the best value of an objective. The extent ends at the front's :func:`proper_nadir`.
+        """
+        front = archive.front if len(archive.front_indices) else archive.F
+        low = front.min(axis=0)
+        least = 1e-3 * (archive.F.max(axis=0) - low)
+        extent = np.maximum(proper_nadir(front) - low, np.where(least > 0, least, 1.0))
+        W = directions(archive, b, rng=rng)
+        return cls(W, low - 0.1 * extent, extent)
+
+    def scaled(self, F: Array) -> Array:
+        """n for objectives F (..., m)."""
+        return (F[..., : self.W.shape[1]] - self.ideal) / self.extent
+
+    def values(self, F: Array) -> Array:
+        """s_w of row i of F (b, m) under goal i, (b,)."""
+        N = self.scaled(F)
+        return np.asarray((N / self.W).max(axis=1) + self.rho * N.sum(axis=1))
+
+    def slopes(self, F: Array) -> Array:
+        """d s_w / d f at row i of F under goal i, (b, m)."""
+        N = self.scaled(F)
+        S = np.full_like(N, self.rho)
+        rows = np.arange(len(N))
+        worst = (N / self.W).argmax(axis=1)
+        S[rows, worst] += 1.0 / self.W[rows, worst]
+        return S / self.extent
+
+    def nearest(self, F: Array) -> npt.NDArray[np.int64]:
+        """For each goal the row of F (n, m) that is best under it, (b,)."""
+        N = self.scaled(F)
+        values = (N[None] / self.W[:, None]).max(axis=2) + self.rho * N.sum(axis=1)
+        return np.asarray(values.argmin(axis=1))
+
+
+@dataclass(frozen=True)
+class ProfileJumps:
+    """Every variable jumps to the lowest place of its own profile; then a short descent.
+
+    From the best evaluated point under each goal: the profiles of the weighted objectives on a grid
+    of ``grid`` places with a random offset, the lowest place of each refined by a parabola; ``times``
+    times, then ``steps`` projected Adam steps. This is what makes a multimodal model searchable: a
+    descent stays in its valley. Half of the points keep their strong modulators, which decide
+    where on the front a point lies. Moves that promise less than the noise are dropped.
+    """
+
+    starts: int = 40
+    grid: int = 300
+    times: int = 2
+    steps: int = 60
+    rate: float = 0.005
+
+    def generate(
+        self, archive: Archive, belief: RankBelief, model: Fitted, *, rng: np.random.Generator
+    ) -> Pool:
+        """At most ``starts`` points; nothing for fewer than four evaluations or a plain model."""
+        inside = profiled(model)
+        if len(archive) < 4 or inside is None:
+            return Pool(np.empty((0, archive.d)), np.empty(0, dtype=np.str_))
+        goals = Goals.of(archive, self.starts, rng=rng)
+        start = archive.U[goals.nearest(archive.F)]
+        held = _held(inside, archive.m, start.shape, rng)
+        places = (np.arange(self.grid) + rng.random()) / self.grid
+        weights = _padded(1.0 / (goals.W * goals.extent), inside)
+        U = start
+        for _ in range(self.times):
+            H = inside.profiles(U, weights, places)
+            U = np.where(held, U, refined(H, places))
+        U = descended(U, goals, inside, self.steps, self.rate)
+        U = U[_promising(start, U, goals, inside)]
+        return Pool(U, np.full(len(U), "jump"))
+
+
+@dataclass(frozen=True)
+class GradientMoves:
+    """Descents along the surrogate's gradient, one from the best evaluated point under each goal.
+
+    Starts are jittered by ``jitter``; ``steps`` projected Adam steps with a falling rate. Moves
+    that promise less than the noise are dropped.
+    """
+
+    starts: int = 40
+    steps: int = 80
+    rate: float = 0.03
+    jitter: float = 0.02
+
+    def generate(
+        self, archive: Archive, belief: RankBelief, model: Fitted, *, rng: np.random.Generator
+    ) -> Pool:
+        """At most ``starts`` points; nothing for fewer than four evaluations or a plain model."""
+        inside = profiled(model)
+        if len(archive) < 4 or inside is None:
+            return Pool(np.empty((0, archive.d)), np.empty(0, dtype=np.str_))
+        goals = Goals.of(archive, self.starts, rng=rng)
+        start = archive.U[goals.nearest(archive.F)]
+        U = np.clip(start + self.jitter * rng.standard_normal(start.shape), 0.0, 1.0)
+        U = descended(U, goals, inside, self.steps, self.rate)
+        U = U[_promising(start, U, goals, inside)]
+        return Pool(U, np.full(len(U), "gradient"))
+
+
+@dataclass(frozen=True)
+class Slides:
+    """The pool of ``source``, and copies of good points with their modulators drawn anew.
+
+    Modulators decide where along the front a point lies, so this spreads what the other moves
+    found. Of each objective the ``top`` strongest, if they are strong; each changes with probability
+    0.6 (1 if it is the only one): uniformly, uniformly on its warped scale, or by a small step.
+    """
+
+    source: Candidates
+    size: int = 1500
+    top: int = 2
+
+    def generate(
+        self, archive: Archive, belief: RankBelief, model: Fitted, *, rng: np.random.Generator
+    ) -> Pool:
+        """The source's pool first; no copies for a plain model or one without modulators."""
+        pool = self.source.generate(archive, belief, model, rng=rng)
+        inside = profiled(model)
+        if inside is None or not len(archive):
+            return pool
+        sets = [m for m in inside.modulators[: archive.m] if len(m.index)]
+        if not sets:
+            return pool
+        parents = np.concatenate([pool.U, archive.U[archive.front_indices]])
+        U = parents[rng.integers(len(parents), size=self.size)]
+        columns = sorted({j for m in sets for j in _strong(m)[: self.top]})
+        for j in columns:
+            owners = [m for m in sets if j in m.index]
+            owner = owners[int(rng.integers(len(owners)))]
+            new = _drawn_anew(U[:, j], owner, owner.index.index(j), rng)
+            change = rng.random(self.size) < (1.0 if len(columns) == 1 else 0.6)
+            U[:, j] = np.where(change, new, U[:, j])
+        return joined([pool, Pool(U, np.full(len(U), "slide"))])
+
+
+def proper_nadir(F: Array, loss: float = 0.01, gain: float = 0.5) -> Array:
+    """The worst values (m,) of a front (n, m) without its improper tails.
+
+    A point is left out if another one is better by ``gain`` of the extent in some objective and
+    worse by no more than ``loss`` of it in all; extents shrink with the points, until none is left
+    out. Otherwise a tail that runs along an axis, (10, 0) behind (1, 0), sets the scale of all.
+    """
+    while True:
+        low, high = F.min(axis=0), F.max(axis=0)
+        extent = np.where(high > low, high - low, 1.0)
+        N = (F - low) / extent
+        behind = (N[:, None] - N[None]).astype(np.float64)
+        improper = ((behind >= -loss).all(axis=2) & (behind >= gain).any(axis=2)).any(axis=1)
+        if not improper.any():
+            return np.asarray(high)
+        F = F[~improper]
+
+
+def refined(H: Array, places: Array) -> Array:
+    """The place of the lowest value of each profile (b, d, g), refined by a parabola, (b, d).
+
+    The parabola goes through the lowest place and its neighbours (at an end of the grid: the three
+    last). Where it has no minimum near, the lowest place stays, or, at an end, the move goes on
+    downhill until the box clips it.
+    """
+    last = len(places) - 1
+    lowest = H.argmin(axis=2)
+    middle = np.clip(lowest, 1, last - 1)
+    left, centre, right = (
+        np.take_along_axis(H, (middle + o)[..., None], axis=2)[..., 0] for o in (-1, 0, 1)
+    )
+    step = places[1] - places[0]
+    slope, bend = (right - left) / 2.0, left + right - 2.0 * centre
+    curved = bend > 1e-12 * (np.abs(left) + np.abs(right) + np.abs(centre) + 1e-300)
+    newton = places[middle] - step * slope / np.where(curved, bend, 1.0)
+    at_end = lowest != middle
+    reach = np.where(at_end, 3.0, 1.0) * step
+    near = curved & (np.abs(newton - places[middle]) <= reach)
+    outward = np.where(lowest == 0, -np.inf, np.inf)
+    otherwise = np.where(at_end, outward, places[lowest])
+    return np.asarray(np.clip(np.where(near, newton, otherwise), 0.0, 1.0))
+
+
+def descended(U: Array, goals: Goals, model: Profiled, steps: int, rate: float) -> Array:
+    """The best point on the path of projected Adam from each row of U under its goal, (b, d)."""
+    best, reached = U.copy(), np.full(len(U), np.inf)
+    momentum, size = np.zeros_like(U), np.zeros_like(U)
+    m = goals.W.shape[1]
+    for t in range(1, steps + 1):
+        F, G = model.mean_and_gradient(U)
+        values = goals.values(F)
+        better = values < reached
+        best[better], reached[better] = U[better], values[better]
+        slope = np.einsum("bm,bmd->bd", goals.slopes(F), G[:, :m])
+        norm = np.abs(slope).max(axis=1, keepdims=True)
+        slope = slope / np.where(norm > 0, norm, 1.0)
+        momentum = 0.9 * momentum + 0.1 * slope
+        size = 0.999 * size + 0.001 * slope**2
+        step = (momentum / (1 - 0.9**t)) / (np.sqrt(size / (1 - 0.999**t)) + 1e-8)
+        pace = rate * (0.5 * (1.0 + np.cos(np.pi * (t - 1) / steps)) + 0.02)
+        U = np.clip(U - pace * step, 0.0, 1.0)
+    better = goals.values(model.mean_and_gradient(U)[0]) < reached
+    best[better] = U[better]
+    return best
+
+
+def _promising(start: Array, U: Array, goals: Goals, model: Profiled) -> npt.NDArray[np.bool_]:
+    """Whether a move is backed by signal and promises more than one evaluation's noise, (b,).
+
+    The binding objective must be known better than pure noise would be. Without this, a model of
+    noise would send every variable to the end of a meaningless slope.
+    """
+    here, there = model.posterior(start), model.posterior(U)
+    slopes = goals.slopes(there.mean)
+    m = slopes.shape[1]
+    noise = (slopes * np.sqrt(there.aleatoric[:, :m])).sum(axis=1)
+    gain = goals.values(here.mean) - goals.values(there.mean)
+    known = model.signal[:m][slopes.argmax(axis=1)] >= _LEAST_SIGNAL
+    return np.asarray(known & (gain > noise))
+
+
+def _held(
+    model: Profiled, m: int, shape: tuple[int, ...], rng: np.random.Generator
+) -> npt.NDArray[np.bool_]:
+    """Which variables of which points do not jump: strong modulators, in half of the points."""
+    held = np.zeros(shape, dtype=np.bool_)
+    rows = rng.random(shape[0]) < 0.5
+    for modulators in model.modulators[:m]:
+        for j in _strong(modulators):
+            held[rows, j] = True
+    return held
+
+
+def _strong(modulators: Modulating) -> list[int]:
+    """The modulators with at least a tenth of the strength of the strongest."""
+    least = 0.1 * modulators.strength.max(initial=0.0)
+    pairs = zip(modulators.index, modulators.strength, strict=True)
+    return [j for j, strength in pairs if strength >= least]
+
+
+def _padded(weights: Array, model: Profiled) -> Array:
+    """Weights of the objectives, with zeros for further outputs such as constraints."""
+    extra = len(model.modulators) - weights.shape[1]
+    return np.concatenate([weights, np.zeros((len(weights), extra))], axis=1)
+
+
+def _drawn_anew(x: Array, owner: Modulating, k: int, rng: np.random.Generator) -> Array:
+    """New values for one modulator: uniform (20 %), uniform when warped (30 %), near (50 %)."""
+    n = len(x)
+    warped = owner.placed(np.repeat(rng.random((n, 1)), len(owner.index), axis=1))[:, k]
+    kind = rng.random(n)
+    width = np.where(kind < 0.8, 0.05, 0.005)
+    near = np.clip(x + width * rng.standard_normal(n), 0.0, 1.0)
+    return np.asarray(np.where(kind < 0.2, rng.random(n), np.where(kind < 0.5, warped, near)))

@@ -1,0 +1,126 @@
+"""What sums of curves cannot say: products of two variables, and anything smooth.
+
+Notation: A n points, B n' points, K (n, n'); weights omega_ik = w_i e^{pair_degree_k} and
+z_ik = sqrt(omega_ik) phi_k(u_i) for the first degrees k.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from neuropareto.surrogate.structured.parameters import Normal, Parameter, Parameters, Values
+from neuropareto.surrogate.structured.points import Points
+from neuropareto.surrogate.structured.term import scale
+from neuropareto.surrogate.structured.weights import Tight, Weights
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Products of two different variables: e^scale sum_{i<j} (z_i . z'_i)(z_j . z'_j).
+
+    By Newton's identity = e^scale [Q^2 - R] / 2 with Q = sum_i z_i . z'_i, R = sum_i (z_i . z'_i)^2.
+    ``scale`` names the log variance, so that two such terms can stand in one kernel.
+    """
+
+    weights: Weights = Tight()
+    degrees: int = 1
+    scale: str = "pair"
+    start: float = -3.0
+
+    def parameters(self, d: int) -> Parameters:
+        """The scale, weight (d; as of the own curves), pair_degree."""
+        falling = tuple(-1.0 * k for k in range(self.degrees))
+        return {
+            self.scale: scale(self.start),
+            "weight": self.weights.parameter(d),
+            "pair_degree": Parameter(falling, -7.0, 2.0, Normal(1.0)),
+        }
+
+    def covariance(self, P: Values, A: Points, B: Points) -> Tensor:
+        """K (n, n')."""
+        Z = self._z(P, A)
+        Y = Z if A is B else self._z(P, B)
+        S = products(Z)
+        T = S if A is B else products(Y)
+        both = (Z.flatten(1) @ Y.flatten(1).T).square() - S @ T.T
+        return 0.5 * torch.exp(P[self.scale]) * both
+
+    def diagonal(self, P: Values, A: Points) -> Tensor:
+        """k(u, u) (n,)."""
+        norms = self._z(P, A).square().sum(-1)
+        both = norms.sum(1).square() - norms.square().sum(1)
+        return 0.5 * torch.exp(P[self.scale]) * both
+
+    def contraction(self, P: Values, G: Tensor, X: Points, K: Tensor) -> Tensor:
+        """sum G K dscale + e^scale (sum_ik q_ik domega_ik - sum_i omega_i^T r_i domega_i).
+
+        q_ik = phi_ik^T (G * Q) phi_ik and r_ikl = (phi_ik phi_il)^T G (phi_ik phi_il).
+        """
+        omega = self._omega(P)
+        fixed = omega.detach()
+        Phi = X.Phi[:, :, : self.degrees]
+        Z = (Phi * fixed.sqrt()).flatten(1)
+        q = (Phi * ((G * (Z @ Z.T)) @ Phi.flatten(1)).view_as(Phi)).sum(0)
+        level = torch.exp(P[self.scale]).detach()
+        rows, columns = torch.triu_indices(self.degrees, self.degrees)
+        S = products(Phi)
+        r = (S * (G @ S)).sum(0).view(X.d, -1)
+        cross = (r * omega[:, rows] * omega[:, columns]).sum()
+        return (G * K).sum() * P[self.scale].sum() + (
+            level * ((q * omega).sum() - 0.5 * cross)
+        ).sum()
+
+    def _omega(self, P: Values) -> Tensor:
+        return self.weights.of(P["weight"])[:, None] * torch.exp(P["pair_degree"])
+
+    def _z(self, P: Values, A: Points) -> Tensor:
+        return A.Phi[:, :, : self.degrees] * self._omega(P).sqrt()
+
+
+def products(Z: Tensor) -> Tensor:
+    """Features with inner product sum_i (z_i . z'_i)^2: all z_ik z_il, (n, d K (K + 1) / 2)."""
+    rows, columns = torch.triu_indices(Z.shape[2], Z.shape[2])
+    twice: Tensor = 1.0 + (math.sqrt(2.0) - 1.0) * (rows != columns).to(Z.dtype)
+    return (Z[:, :, rows] * Z[:, :, columns] * twice).flatten(1)
+
+
+@dataclass(frozen=True)
+class Residual:
+    """Anything smooth: e^residual exp(-sum_i (u_i - u'_i)^2 / (2 l_i^2)).
+
+    The place of an unstructured GP: where the structure is wrong, its variance grows. The
+    lengthscales start at half the cube's diagonal.
+    """
+
+    def parameters(self, d: int) -> Parameters:
+        """residual, lengthscale (d; log l)."""
+        start = math.log(0.5 * math.sqrt(d))
+        return {
+            "residual": scale(-2.0),
+            "lengthscale": Parameter.alike(d, start, start - 3.0, start + 4.0, Normal(0.5)),
+        }
+
+    def covariance(self, P: Values, A: Points, B: Points) -> Tensor:
+        """K (n, n')."""
+        inverse = torch.exp(-P["lengthscale"])
+        # The cube's middle as origin keeps the cancellation in |a|^2 + |b|^2 - 2 a.b small.
+        Z = (A.U - 0.5) * inverse
+        Y = Z if A is B else (B.U - 0.5) * inverse
+        norms = Z.square().sum(1)[:, None] + Y.square().sum(1)[None]
+        far = (norms - 2.0 * Z @ Y.T).clamp(0.0, 200.0)
+        return torch.exp(P["residual"] - 0.5 * far)
+
+    def diagonal(self, P: Values, A: Points) -> Tensor:
+        """k(u, u) (n,)."""
+        return torch.exp(P["residual"]).expand(len(A))
+
+    def contraction(self, P: Values, G: Tensor, X: Points, K: Tensor) -> Tensor:
+        """H = G * K: sum H dresidual - sum_i (sum_nm H_nm (u_ni - u_mi)^2) d(l_i^-2) / 2."""
+        H = G * K
+        U = X.U - 0.5
+        squared = 2.0 * ((H.sum(1)[:, None] * U - H @ U) * U).sum(0)
+        return H.sum() * P["residual"].sum() - 0.5 * squared @ torch.exp(-2.0 * P["lengthscale"])

@@ -1,0 +1,243 @@
+"""The structured Gaussian process as a Surrogate: spec, fitted model, what it offers to a search.
+
+One GP for each objective on its own warped scale; see ``kernel.py`` for the covariance. The mean in
+the user's units is the image of the latent mean (the median of f), which one far-off uncertainty
+cannot blow up. Notation: U (b, d) points asked about, m objectives.
+Paper: the place of Eq. mean_fn and the output layer; the structure itself is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from neuropareto.memory import Memory
+from neuropareto.randomness import torch_seed
+from neuropareto.space import Array
+from neuropareto.surrogate.cholesky import cholesky
+from neuropareto.surrogate.contract import Posterior
+from neuropareto.surrogate.exact_gp import even_subsample
+from neuropareto.surrogate.scaling import array, check_data
+from neuropareto.surrogate.structured import training
+from neuropareto.surrogate.structured.conditioned import Conditioned, posterior
+from neuropareto.surrogate.structured.evidence import Evidence
+from neuropareto.surrogate.structured.modulation import unwarped
+from neuropareto.surrogate.structured.points import Points
+from neuropareto.surrogate.structured.recalibration import Online, Recalibration
+from neuropareto.surrogate.structured.record import Record
+from neuropareto.surrogate.structured.training import Effort, Trained, Variant
+from neuropareto.surrogate.structured.warp import Units
+
+
+@dataclass(frozen=True)
+class StructuredGP:
+    """Spec: few modulators times additive curves, plus interactions, by evidence; see the module.
+
+    ``few`` are the beliefs tried for up to two outputs, ``many`` for more (where products of
+    modulators are natural); a later one is tried only while the leave-one-out log density stays
+    under ``satisfied`` and taken if it is higher by ``margin``. Hyper-parameters see ``rows``
+    evaluations, the posterior conditions on ``points``: the latest half, the rest spread evenly.
+    """
+
+    few: tuple[Variant, ...] = (training.TIGHT, training.SPARSE)
+    many: tuple[Variant, ...] = (training.TIGHT_PRODUCT, training.SPARSE_PRODUCT)
+    satisfied: float = 2.0
+    margin: float = 0.1
+    effort: Effort = Effort()
+    recalibration: Recalibration = Online()
+    rows: int = 400
+    points: int = 1000
+
+    def fit(
+        self, U: Array, F: Array, *, warm: Memory | None, rng: np.random.Generator
+    ) -> FittedStructuredGP:
+        """Fit m GPs to ``U`` (n, d), ``F`` (n, m), n >= 2; ValueError, NumericalFailure."""
+        U, F = check_data(U, F)
+        record = Record.recalled(warm, U, F)
+        old = record.trained if record is not None else None
+        models: list[Trained] = []
+        for j in range(F.shape[1]):
+            hints = [t.frequency for t in (*models, *(old or ())[j + 1 :]) if t.frequency]
+            start = None if old is None else old[j]
+            models.append(self._trained(U, F[:, j], F.shape[1], start, hints, record))
+        scores = [] if record is None else record.scores(U, F, self.points)
+        factors = np.array(
+            [self.recalibration.factor([z[:, j] for z in scores]) for j in range(F.shape[1])]
+        )
+        conditioned = tuple(_conditioned(t, U, F[:, j], self.points) for j, t in enumerate(models))
+        covered = None if record is None else record.coverage(U, F, self.points)
+        kept = Record.of(U, F, tuple(models), factors, scores[-4:], record)
+        signal = np.array([self._signal(t, U, F[:, j]) for j, t in enumerate(models)])
+        return FittedStructuredGP(conditioned, factors, signal, kept, covered)
+
+    def _signal(self, model: Trained, U: Array, y: Array) -> float:
+        seen = even_subsample(len(U), self.rows)
+        units = Units.of(y[seen])
+        if units.constant:
+            return 0.0
+        X = Points.of(torch.tensor(U[seen]))
+        return Evidence(model.kernel, X, units.scaled(y[seen])).advantage(model.P)
+
+    def _trained(
+        self,
+        U: Array,
+        y: Array,
+        m: int,
+        old: Trained | None,
+        hints: list[float],
+        record: Record | None,
+    ) -> Trained:
+        seen = even_subsample(len(U), self.rows)
+        X, y = Points.of(torch.tensor(U[seen])), y[seen]
+        # An output that was constant so far has no modulators yet: nothing to start from.
+        started = old is not None and (old.kernel.modulation.J or Units.of(y).constant)
+        if old is not None and record is not None and started:
+            return training.retrained(old, X, y, hints, self.effort, record.round)
+        variants = self.few if m <= 2 else self.many
+        best = training.trained(variants[0], X, y, hints, self.effort)
+        for variant in variants[1:]:
+            highest = Conditioned.on(best.kernel, best.P, X, y).density
+            if highest > self.satisfied:
+                break
+            other = training.trained(variant, X, y, hints, self.effort)
+            if Conditioned.on(other.kernel, other.P, X, y).density > highest + self.margin:
+                best = other
+        return best
+
+
+def _conditioned(model: Trained, U: Array, y: Array, points: int) -> Conditioned:
+    kept = even_subsample(len(U), points)
+    return Conditioned.on(model.kernel, model.P, Points.of(torch.tensor(U[kept])), y[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class Modulators:
+    """The modulating variables of one objective, strongest first, with their warps.
+
+    ``index`` (k,), ``strength`` (k,), Kumaraswamy shapes ``a`` and ``b`` (k,).
+    """
+
+    index: tuple[int, ...]
+    strength: Array
+    a: Array
+    b: Array
+
+    def placed(self, T: Array) -> Array:
+        """Variables (n, k) whose warped values are ``T`` (n, k)."""
+        a, b = torch.tensor(self.a), torch.tensor(self.b)
+        return array(unwarped(a, b, torch.tensor(T)))
+
+
+class FittedStructuredGP:
+    """A conditioned structured GP; a pure function."""
+
+    def __init__(
+        self,
+        models: tuple[Conditioned, ...],
+        factors: Array,
+        signal: Array,
+        record: Record,
+        coverage: float | None,
+    ) -> None:
+        self._models, self._factors, self._record = models, factors, record
+        self._signal, self._coverage = signal, coverage
+
+    def posterior(self, U: Array) -> Posterior:
+        """Mean and split variances at ``U`` (b, d)."""
+        return posterior(self._models, self._factors, U)
+
+    def samples(self, U: Array, n: int, *, rng: np.random.Generator) -> Array:
+        """n joint draws of the latent objectives in the user's units, (n, len(U), m)."""
+        A = _points(U)
+        generator = torch.Generator().manual_seed(torch_seed(rng))
+        draws = np.empty((n, len(A), len(self._models)))
+        with torch.no_grad():
+            for j, model in enumerate(self._models):
+                mean, covariance = model.joint(A)
+                base = torch.randn(len(A), n, generator=generator, dtype=torch.float64)
+                z = mean[:, None] + cholesky(covariance) @ base
+                middle = model.inverse.value(mean)[:, None]
+                # Recalibration acts in the user's units, where the z-scores were measured.
+                spread = self._factors[j] * (model.inverse.value(z) - middle)
+                draws[:, :, j] = (middle + spread).T.numpy()
+        return draws
+
+    def mean_gradient(self, U: Array) -> Array:
+        """d mean / d u at ``U``, (len(U), m, d)."""
+        return self.mean_and_gradient(U)[1]
+
+    def mean_and_gradient(self, U: Array) -> tuple[Array, Array]:
+        """The mean (b, m) and its gradient (b, m, d), together."""
+        V = torch.tensor(np.asarray(U, dtype=np.float64), requires_grad=True)
+        A = Points.of(V)
+        means, gradients = [], []
+        for model in self._models:
+            mean = model.inverse.value(model.mean(A))
+            (G,) = torch.autograd.grad(mean.sum(), V, retain_graph=True)
+            means.append(array(mean))
+            gradients.append(array(G))
+        return np.stack(means, axis=1), np.stack(gradients, axis=1)
+
+    def profiles(self, U: Array, weights: Array, grid: Array) -> Array:
+        """All one-dimensional curves of sum_j weights_bj f_j around each point, (b, d, g).
+
+        First order in each objective's warp and without interactions: with the modulators held,
+        the latent mean is a sum of curves. ``weights`` (b, m), ``grid`` (g,); up to a constant.
+        """
+        A, G = _points(U), torch.tensor(grid)
+        with torch.no_grad():
+            total = torch.zeros(len(A), A.d, len(G), dtype=torch.float64)
+            for j, model in enumerate(self._models):
+                slope = model.inverse.slope(model.mean(A)) * torch.tensor(weights[:, j])
+                total += slope[:, None, None] * model.curves(A, G)
+        return array(total)
+
+    @property
+    def modulators(self) -> tuple[Modulators, ...]:
+        """The modulating variables of each objective."""
+        return tuple(_modulators(model) for model in self._models)
+
+    @property
+    def signal(self) -> Array:
+        """The evidence against pure noise, in nats for each row and objective, (m,)."""
+        return self._signal.copy()
+
+    @property
+    def warm(self) -> Memory:
+        """Hyper-parameters, what they were fitted to, and the recent z-scores."""
+        return self._record.memory
+
+    @property
+    def notes(self) -> dict[str, object]:
+        """Per objective: belief, density, modulators, frequency, noise; coverage of the last batch."""
+        trained = self._record.trained
+        return {
+            "model": "structured_gp",
+            "variant": [t.variant.name for t in trained],
+            "signal": self._signal.tolist(),
+            "density": [model.density for model in self._models],
+            "modulators": [list(m.index) for m in self.modulators],
+            "frequency": [t.frequency for t in trained],
+            "noise": [float(model.noise) for model in self._models],
+            "residual": [float(torch.exp(t.P["residual"])) for t in trained],
+            "output_warp": [float(t.P["output_warp"]) for t in trained],
+            "inflation": self._factors.tolist(),
+            "coverage": self._coverage,
+        }
+
+
+def _points(U: Array) -> Points:
+    return Points.of(torch.tensor(np.asarray(U, dtype=np.float64)))
+
+
+def _modulators(model: Conditioned) -> Modulators:
+    J = model.kernel.modulation.J
+    if not J:
+        return Modulators((), np.empty(0), np.empty(0), np.empty(0))
+    P = model.P
+    strength = array(torch.exp(P["modulator"]) + torch.exp(P["rough"]))
+    order = np.argsort(-strength, kind="stable")
+    a, b = (array(torch.exp(P[k]))[order] for k in ("warp_a", "warp_b"))
+    return Modulators(tuple(J[i] for i in order), strength[order], a, b)

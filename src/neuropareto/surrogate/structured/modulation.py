@@ -1,0 +1,198 @@
+"""Modulators: a few variables that multiply the effect of all others.
+
+f(u) = shape(u_J) (1 + g(u)) is linear in g for fixed u_J, so a kernel Mod(u_J, u'_J) Base(u, u')
+extrapolates g correctly, far beyond the values seen. Notation: J (k,) the modulating variables,
+t_j their values after a monotone warp, T (k, n, n') one matrix for each.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from neuropareto.surrogate.structured.parameters import (
+    Normal,
+    Parameter,
+    Parameters,
+    SparseScale,
+    Values,
+)
+from neuropareto.surrogate.structured.points import DEGREE, Points, legendre
+from neuropareto.surrogate.structured.term import Term
+
+
+class Modulation(Term, Protocol):
+    """The factor Mod(u_J, u'_J) in front of the base kernel."""
+
+    @property
+    def J(self) -> tuple[int, ...]:
+        """The modulating variables."""
+        ...
+
+
+@dataclass(frozen=True)
+class Unmodulated:
+    """Mod = 1."""
+
+    J: tuple[int, ...] = ()
+
+    def parameters(self, d: int) -> Parameters:
+        """None."""
+        return {}
+
+    def covariance(self, P: Values, A: Points, B: Points) -> Tensor:
+        """Ones (n, n')."""
+        return A.U.new_ones(len(A), len(B))
+
+    def diagonal(self, P: Values, A: Points) -> Tensor:
+        """Ones (n,)."""
+        return A.U.new_ones(len(A))
+
+    def contraction(self, P: Values, G: Tensor, X: Points, K: Tensor) -> Tensor:
+        """Zero."""
+        return G.new_zeros(())
+
+
+@dataclass(frozen=True)
+class SumOfModulators:
+    """Mod = 1 + sum_{j in J} T_j, see :func:`modulators`."""
+
+    J: tuple[int, ...]
+
+    def parameters(self, d: int) -> Parameters:
+        """See :func:`modulator_parameters`."""
+        return modulator_parameters(len(self.J))
+
+    def covariance(self, P: Values, A: Points, B: Points) -> Tensor:
+        """Mod (n, n')."""
+        return 1.0 + modulators(P, self.J, A, B).sum(0)
+
+    def diagonal(self, P: Values, A: Points) -> Tensor:
+        """Mod(u, u) (n,)."""
+        return 1.0 + modulator_diagonals(P, self.J, A).sum(0)
+
+    def contraction(self, P: Values, G: Tensor, X: Points, K: Tensor) -> Tensor:
+        """Every T_j meets the same G."""
+        return modulator_contraction(P, self.J, G.expand(len(self.J), -1, -1), X)
+
+
+@dataclass(frozen=True)
+class ProductOfModulators:
+    """Mod = prod_{j in J} (1 + T_j): several position variables that multiply each other."""
+
+    J: tuple[int, ...]
+
+    def parameters(self, d: int) -> Parameters:
+        """See :func:`modulator_parameters`."""
+        return modulator_parameters(len(self.J))
+
+    def covariance(self, P: Values, A: Points, B: Points) -> Tensor:
+        """Mod (n, n')."""
+        return _product(1.0 + modulators(P, self.J, A, B))
+
+    def diagonal(self, P: Values, A: Points) -> Tensor:
+        """Mod(u, u) (n,)."""
+        return _product(1.0 + modulator_diagonals(P, self.J, A))
+
+    def contraction(self, P: Values, G: Tensor, X: Points, K: Tensor) -> Tensor:
+        """T_j meets G times the product of all other factors."""
+        with torch.no_grad():
+            others = _products_of_others(1.0 + modulators(P, self.J, X, X))
+        return modulator_contraction(P, self.J, G * others, X)
+
+
+def modulator_parameters(k: int) -> Parameters:
+    """modulator (k), rough (k), rough_length, and the warps' two log shapes (k each)."""
+    length = Parameter.alike(1, math.log(0.15), math.log(0.04), 0.5, Normal(0.7))
+    return {
+        "modulator": Parameter.alike(k, -2.0, -10.0, 4.0, SparseScale(3.0)),
+        "rough": Parameter.alike(k, -4.0, -10.0, 4.0, Normal(2.0)),
+        "rough_length": length,
+        "warp_a": Parameter.alike(k, 0.0, -1.0, 5.0, Normal(1.2)),
+        "warp_b": Parameter.alike(k, 0.0, -1.0, 5.0, Normal(1.2)),
+    }
+
+
+def modulators(P: Values, J: tuple[int, ...], A: Points, B: Points) -> Tensor:
+    """T_j = v_j sum_k e^{-k/2} phi_k(t_j) phi_k(t'_j) + r_j exp(-(t_j - t'_j)^2 / (2 l^2)).
+
+    v = e^modulator, r = e^rough, l = e^rough_length; (k, n, n').
+    """
+    s = warped(P, A.U[:, list(J)]).T
+    t = s if A is B else warped(P, B.U[:, list(J)]).T
+    Z = _smooth(P, s)
+    Y = Z if A is B else _smooth(P, t)
+    return Z @ Y.transpose(1, 2) + _rough(P, s, t)
+
+
+def modulator_contraction(P: Values, J: tuple[int, ...], G: Tensor, X: Points) -> Tensor:
+    """A scalar with the gradient of sum_j sum(G_j * T_j) at the data, G (k, n, n) symmetric.
+
+    Rough part: with H = G * R, sum H dr - sum_nm H_nm d[(t_n - t_m)^2 / l^2] / 2.
+    """
+    t = warped(P, X.U[:, list(J)]).T
+    Z = _smooth(P, t)
+    smooth = 2.0 * ((G @ Z.detach()) * Z).sum()
+    with torch.no_grad():
+        H = G * _rough(P, t, t)
+        total, rows = H.sum((1, 2)), H.sum(2)
+    product = (H @ t[:, :, None])[:, :, 0]
+    squared = 2.0 * (rows * t.square() - t * product).sum()
+    level = (total * P["rough"]).sum()
+    return smooth + level - 0.5 * (squared * torch.exp(-2.0 * P["rough_length"])).sum()
+
+
+def modulator_diagonals(P: Values, J: tuple[int, ...], A: Points) -> Tensor:
+    """T_j(u, u), (k, n)."""
+    values = legendre(warped(P, A.U[:, list(J)])).square() @ _decay()
+    return (values * torch.exp(P["modulator"]) + torch.exp(P["rough"])).T
+
+
+def warped(P: Values, U: Tensor) -> Tensor:
+    """The Kumaraswamy distribution function t = 1 - (1 - u^a)^b of each column; (n, k)."""
+    inside = U.clamp(1e-9, 1.0 - 1e-9)
+    power = torch.exp(torch.exp(P["warp_a"]) * torch.log(inside)).clamp(max=1.0 - 1e-12)
+    return 1.0 - torch.exp(torch.exp(P["warp_b"]) * torch.log1p(-power))
+
+
+def unwarped(a: Tensor, b: Tensor, T: Tensor) -> Tensor:
+    """The inverse of :func:`warped`: u = (1 - (1 - t)^{1/b})^{1/a} for shapes a, b (not logs)."""
+    return (1.0 - (1.0 - T.clamp(0.0, 1.0)) ** (1.0 / b)) ** (1.0 / a)
+
+
+def _smooth(P: Values, t: Tensor) -> Tensor:
+    """Features of the polynomial part, (k, n, K)."""
+    root = torch.exp(0.5 * P["modulator"])[:, None, None] * _decay().sqrt()
+    return legendre(t) * root
+
+
+def _rough(P: Values, s: Tensor, t: Tensor) -> Tensor:
+    """The rough part between values s (k, n) and t (k, n'), (k, n, n')."""
+    shorter = torch.exp(-P["rough_length"])
+    apart = (s * shorter)[:, :, None] - (t * shorter)[:, None, :]
+    return torch.exp(torch.addcmul(P["rough"][:, None, None], apart, apart, value=-0.5))
+
+
+def _decay() -> Tensor:
+    return torch.exp(-0.5 * torch.arange(DEGREE, dtype=torch.float64))
+
+
+def _product(T: Tensor) -> Tensor:
+    # torch.prod's derivative takes a slow path near zeros; k is at most a handful.
+    product = T[0]
+    for factor in T[1:]:
+        product = product * factor
+    return product
+
+
+def _products_of_others(T: Tensor) -> Tensor:
+    """For each j the product of all T_l with l != j, (k, n, n); without dividing."""
+    before, after = [torch.ones_like(T[0])], [torch.ones_like(T[0])]
+    for j in range(len(T) - 1):
+        before.append(before[-1] * T[j])
+        after.append(after[-1] * T[len(T) - 1 - j])
+    return torch.stack([b * a for b, a in zip(before, reversed(after), strict=True)])

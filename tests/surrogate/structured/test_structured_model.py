@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from neuropareto.memory import Memory
+from neuropareto.problems.dtlz import dtlz
+from neuropareto.problems.sparse import sparse
+from neuropareto.space import Array
+from neuropareto.surrogate.structured import FittedStructuredGP, StructuredGP, Uncalibrated
+from neuropareto.surrogate.structured.recalibration import Online
+from neuropareto.surrogate.structured.record import Record
+from neuropareto.surrogate.structured.training import (
+    SPARSE,
+    TIGHT,
+    TIGHT_PRODUCT,
+    Effort,
+)
+
+QUICK = StructuredGP(
+    few=(TIGHT,), many=(TIGHT_PRODUCT,), effort=Effort(additive=6, modulated=6, last=10, warm=4)
+)
+
+
+def uniform(n: int, d: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).random((n, d))
+
+
+def fitted(
+    spec: StructuredGP, U: Array, F: Array, warm: Memory | None = None
+) -> FittedStructuredGP:
+    return spec.fit(U, F, warm=warm, rng=np.random.default_rng(1))
+
+
+def bilinear(U: Array) -> Array:
+    """shape(u_0) (1 + g(u)) with the optimum of g away from the middle."""
+    goal = 0.2 + 0.6 * np.linspace(0.0, 1.0, U.shape[1] - 1)
+    g = 4.0 * ((U[:, 1:] - goal) ** 2).sum(axis=1)
+    angle = 0.5 * np.pi * U[:, :1]
+    return np.asarray((1.0 + g[:, None]) * np.hstack([np.cos(angle), np.sin(angle)]))
+
+
+@pytest.fixture(scope="module")
+def planted() -> tuple[Array, Array, FittedStructuredGP]:
+    U = uniform(80, 12)
+    return U, bilinear(U), fitted(StructuredGP(few=(TIGHT,)), U, bilinear(U))
+
+
+def test_bilinear_structure_extrapolates_to_the_optimum(
+    planted: tuple[Array, Array, FittedStructuredGP],
+) -> None:
+    _, F, model = planted
+    front = 0.05 + 0.9 * uniform(30, 12, 5)
+    front[:, 1:] = 0.2 + 0.6 * np.linspace(0.0, 1.0, 11)
+    truth = bilinear(front)
+    nothing_seen = np.linalg.norm(F, axis=1).min()
+    assert nothing_seen > 1.5 * np.linalg.norm(truth, axis=1).max()
+    errors = np.abs(model.posterior(front).mean - truth)
+    assert np.median(errors) < 0.05 and errors.max() < 0.4
+    assert all(m.index[0] == 0 for m in model.modulators)
+
+
+def test_gradients_are_those_of_finite_differences(
+    planted: tuple[Array, Array, FittedStructuredGP],
+) -> None:
+    _, _, model = planted
+    V = uniform(3, 12, 6)
+    mean, gradient = model.mean_and_gradient(V)
+    np.testing.assert_allclose(mean, model.posterior(V).mean, rtol=1e-9)
+    np.testing.assert_array_equal(gradient, model.mean_gradient(V))
+    for i in range(12):
+        step = 1e-5 * np.eye(12)[i]
+        slope = (model.posterior(V + step).mean - model.posterior(V - step).mean) / 2e-5
+        np.testing.assert_allclose(gradient[:, :, i], slope, rtol=1e-4, atol=1e-4)
+
+
+def test_draws_have_the_moments_of_the_posterior() -> None:
+    U = uniform(25, 5)
+    model = fitted(QUICK, U, bilinear(U))
+    V = uniform(4, 5, 7)
+    draws = model.samples(V, 4000, rng=np.random.default_rng(2))
+    said = model.posterior(V)
+    assert draws.shape == (4000, 4, 2)
+    error = 5.0 * np.sqrt(said.epistemic / 4000) + 0.02 * np.sqrt(said.epistemic)
+    assert (np.abs(np.median(draws, axis=0) - said.mean) < error).all()
+    np.testing.assert_allclose(draws.std(axis=0), np.sqrt(said.epistemic), rtol=0.15)
+    again = model.samples(V, 4000, rng=np.random.default_rng(2))
+    np.testing.assert_array_equal(draws, again)
+
+
+def test_profiles_are_the_mean_along_one_variable(
+    planted: tuple[Array, Array, FittedStructuredGP],
+) -> None:
+    _, _, model = planted
+    u = uniform(1, 12, 8)
+    grid = (np.arange(7) + 0.3) / 7
+    H = model.profiles(u, np.array([[1.0, 0.0]]), grid)
+    assert H.shape == (1, 12, 7)
+    for i in (3, 7, 11):
+        V = np.repeat(u, 7, axis=0)
+        V[:, i] = grid
+        along = model.posterior(V).mean[:, 0]
+        # First order in the warp and without interactions: the same shape, not the same digits.
+        moved, real = H[0, i] - H[0, i].mean(), along - along.mean()
+        assert np.corrcoef(moved, real)[0, 1] > 0.95
+        assert abs(int(moved.argmin()) - int(real.argmin())) <= 1
+
+
+def test_a_frequency_is_found_by_evidence() -> None:
+    U = uniform(90, 5)
+    F = (np.cos(2 * np.pi * 7.0 * (U - 0.3)).sum(axis=1) + U.sum(axis=1))[:, None]
+    model = fitted(StructuredGP(few=(TIGHT,)), U, F)
+    V = uniform(60, 5, 9)
+    truth = np.cos(2 * np.pi * 7.0 * (V - 0.3)).sum(axis=1) + V.sum(axis=1)
+    assert model.notes["frequency"] == [pytest.approx(7.0, abs=0.05)]
+    residual = ((model.posterior(V).mean[:, 0] - truth) ** 2).mean() / truth.var()
+    assert residual < 0.05
+
+
+def test_no_frequency_is_found_where_there_is_none() -> None:
+    U = uniform(50, 5)
+    model = fitted(QUICK, U, bilinear(U))
+    assert model.notes["frequency"] == [None, None]
+
+
+@pytest.mark.slow
+def test_the_sparse_belief_is_chosen_on_a_sparse_problem() -> None:
+    task = sparse("sparse-quadratic", 80, seed=3)
+    U = uniform(120, 80)
+    F = np.asarray(task(U))[:, :1]
+    spec = StructuredGP(few=(TIGHT, SPARSE), effort=Effort(additive=15, modulated=15, last=30))
+    model = fitted(spec, U, F)
+    assert model.notes["variant"] == ["sparse"]
+    V = uniform(200, 80, 4)
+    truth = np.asarray(task(V))[:, :1]
+    tight = fitted(StructuredGP(few=(TIGHT,), effort=spec.effort), U, F)
+    errors = [((m.posterior(V).mean - truth) ** 2).mean() for m in (model, tight)]
+    assert errors[0] < 0.5 * errors[1]
+
+
+def test_the_tight_belief_stays_on_a_dense_problem() -> None:
+    U = uniform(80, 20)
+    F = np.asarray(dtlz("dtlz2", 20, 2)(U))[:, :1]
+    assert fitted(StructuredGP(), U, F).notes["variant"] == ["tight"]
+
+
+def test_warm_memory_survives_storage_and_serves_the_next_fit() -> None:
+    U = uniform(50, 6)
+    F = bilinear(U)[:, :1]
+    first = fitted(QUICK, U[:40], F[:40])
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = {k.replace("/", "|"): v for k, v in first.warm.items()}
+    np.savez(buffer, **arrays)
+    buffer.seek(0)
+    with np.load(buffer, allow_pickle=False) as stored:
+        warm: dict[str, Any] = {k.replace("|", "/"): stored[k] for k in stored.files}
+    direct, reloaded = fitted(QUICK, U, F, first.warm), fitted(QUICK, U, F, warm)
+    V = uniform(20, 6, 3)
+    np.testing.assert_array_equal(direct.posterior(V).mean, reloaded.posterior(V).mean)
+    assert reloaded.notes["coverage"] is not None and first.notes["coverage"] is None
+    truth = bilinear(V)[:, :1]
+    assert ((reloaded.posterior(V).mean - truth) ** 2).mean() < 0.05 * truth.var()
+
+
+def test_memory_of_other_data_is_ignored() -> None:
+    U = uniform(16, 3)
+    F = bilinear(U)[:, :1]
+    other = fitted(QUICK, uniform(10, 3, 9), bilinear(uniform(10, 3, 9))[:, :1]).warm
+    wider = fitted(QUICK, uniform(10, 4), bilinear(uniform(10, 4))[:, :1]).warm
+    more = fitted(QUICK, U, bilinear(U)).warm
+    for warm in (other, wider, more, {"nonsense": np.zeros(3)}, {}):
+        assert Record.recalled(warm, U, F) is None
+    cold = fitted(QUICK, U, F).posterior(U).mean
+    np.testing.assert_array_equal(fitted(QUICK, U, F, other).posterior(U).mean, cold)
+
+
+def test_fits_are_reproducible_and_leave_global_generators_alone() -> None:
+    U = uniform(20, 3)
+    state = torch.random.get_rng_state()
+    before: Any = np.random.get_state()  # noqa: NPY002
+    a, b = (fitted(QUICK, U, bilinear(U)).posterior(U).mean for _ in range(2))
+    np.testing.assert_array_equal(a, b)
+    assert torch.equal(state, torch.random.get_rng_state())
+    after: Any = np.random.get_state()  # noqa: NPY002
+    np.testing.assert_array_equal(before[1], after[1])
+
+
+@pytest.mark.parametrize(("n", "d", "m"), [(2, 1, 1), (3, 2, 5), (10, 300, 2), (20, 3, 3)])
+def test_any_shape_is_fitted(n: int, d: int, m: int) -> None:
+    U = uniform(n, d)
+    F = np.random.default_rng(3).normal(size=(n, m)) * 10.0 ** np.arange(m)
+    model = fitted(QUICK, U, F)
+    said = model.posterior(uniform(5, d, 4))
+    for part in (said.mean, said.epistemic, said.aleatoric, said.variance):
+        assert part.shape == (5, m) and np.isfinite(part).all()
+    assert (said.epistemic > 0).all() and (said.aleatoric > 0).all()
+    assert model.mean_gradient(U[:2]).shape == (2, m, d)
+    again = fitted(QUICK, U, F, model.warm)
+    assert again.notes["coverage"] is None
+
+
+def test_constant_and_repeated_data_are_fitted() -> None:
+    U = uniform(10, 3)
+    F = np.column_stack([np.full(10, 7.5), U[:, 0]])
+    model = fitted(QUICK, np.vstack([U, U]), np.vstack([F, F]))
+    said = model.posterior(uniform(4, 3, 5))
+    np.testing.assert_allclose(said.mean[:, 0], 7.5, atol=1e-6)
+    assert (said.epistemic[:, 0] < 1e-10).all()
+    again = fitted(QUICK, np.vstack([U, U, U]), np.vstack([F, F, F]), model.warm)
+    np.testing.assert_allclose(again.posterior(U).mean[:, 0], 7.5, atol=1e-6)
+    V = uniform(20, 3, 6)
+    awake = fitted(QUICK, np.vstack([U, U, V]), np.vstack([F, F, bilinear(V)]), model.warm)
+    assert len(awake.modulators[0].index) > 0
+
+
+def test_large_archives_are_thinned() -> None:
+    spec = StructuredGP(few=(TIGHT,), effort=QUICK.effort, rows=40, points=60)
+    U = uniform(150, 4)
+    model = fitted(spec, U, bilinear(U))
+    later = fitted(spec, uniform(160, 4), bilinear(uniform(160, 4)), model.warm)
+    assert later.notes["coverage"] is not None
+    assert np.isfinite(later.posterior(U).mean).all()
+
+
+def test_bad_data_are_refused() -> None:
+    with pytest.raises(ValueError, match="finite"):
+        fitted(QUICK, uniform(3, 2), np.full((3, 1), np.nan))
+    with pytest.raises(ValueError, match="points"):
+        fitted(QUICK, uniform(3, 2), np.zeros((4, 1)))
+
+
+def test_scores_recalibrate_the_next_round() -> None:
+    U = uniform(50, 4)
+    F = bilinear(U)
+    first = fitted(QUICK, U[:40], F[:40])
+    surprise = F[40:] + np.array([50.0, 0.0])
+    second = fitted(QUICK, U, np.vstack([F[:40], surprise]), first.warm)
+    plain = StructuredGP(few=(TIGHT,), effort=QUICK.effort, recalibration=Uncalibrated())
+    unscaled = fitted(plain, U, np.vstack([F[:40], surprise]), first.warm)
+    inflation = np.asarray(second.notes["inflation"])
+    assert inflation[0] == 10.0 and inflation[0] > inflation[1]
+    ratio = second.posterior(U[:5]).epistemic / unscaled.posterior(U[:5]).epistemic
+    np.testing.assert_allclose(ratio, np.broadcast_to(inflation**2, (5, 2)), rtol=1e-9)
+    said = first.posterior(U[40:])
+    inside = np.abs(said.mean - np.vstack([surprise])) <= 1.6448536 * np.sqrt(said.variance)
+    assert second.notes["coverage"] == pytest.approx(inside.mean())
+
+
+def test_the_factor_is_a_quantile_of_recent_scores() -> None:
+    rule = Online()
+    assert rule.factor([]) == 1.0
+    normal = np.abs(np.random.default_rng(0).normal(size=4000))
+    assert rule.factor([normal]) == pytest.approx(1.0, abs=0.05)
+    assert rule.factor([np.full(10, 99.0), 2 * normal, 2 * normal]) == pytest.approx(2.0, abs=0.1)
+    assert rule.factor([np.zeros(5)]) == 0.1 and rule.factor([np.full(5, 1e9)]) == 10.0
+    assert Uncalibrated().factor([np.full(5, 3.0)]) == 1.0
+
+
+@pytest.mark.slow
+def test_products_of_modulators_explain_products_better() -> None:
+    def product(U: Array) -> Array:
+        shape = np.cos(1.4 * U[:, 0]) * np.cos(1.4 * U[:, 1]) * np.cos(1.4 * U[:, 2])
+        return np.asarray((shape * (1.0 + 3.0 * ((U[:, 3:] - 0.4) ** 2).sum(axis=1)))[:, None])
+
+    U, V = uniform(160, 9), uniform(200, 9, 5)
+    errors = []
+    for variant in (TIGHT, TIGHT_PRODUCT):
+        model = fitted(StructuredGP(few=(variant,)), U, product(U))
+        errors.append(((model.posterior(V).mean - product(V)) ** 2).mean())
+    assert errors[1] < 0.9 * errors[0]
