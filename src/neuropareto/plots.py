@@ -112,4 +112,5 @@ def draw_history(ax: Any, result: Result) -> None:
             "start design ends", (start, 0.04), xycoords=("data", "axes fraction"), fontsize=8,
             rotation=90, ha="right", va="bottom", color="#606060",
         )  # fmt: skip
+    ax.set_ylim(bottom=0.0)
     clean(ax, title="Hypervolume", x="evaluations", y="dominated hypervolume")
