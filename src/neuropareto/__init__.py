@@ -5,6 +5,7 @@ In the order in which a run flows:
 - given and known: ``Space`` (``Real``, ``Integer``, ``Categorical``), ``Problem``, ``Archive``
 - decided by an ``Algorithm``: ``NeuroPareto`` (Algorithm 1 of the paper), ``NSGA2``, ``RandomSearch``
 - run by ``minimize(...) -> Result`` or, step by step, ``Optimizer.ask/tell``
+- kept and run on workers by ``neuropareto.study.Study``; reached by the command ``neuropareto``
 - measured on ``problem("dtlz2", d=100, m=2)``; ``problems()`` and ``algorithms()`` list the names
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from neuropareto.algorithm import Algorithm, Proposal, RandomSearch
+from neuropareto.algorithms import algorithms
 from neuropareto.archive import Archive
 from neuropareto.minimize import minimize
 from neuropareto.nsga2 import NSGA2
@@ -43,6 +45,7 @@ __all__ = [
     "Result",
     "Space",
     "Trial",
+    "algorithms",
     "minimize",
     "problem",
     "problems",

@@ -28,7 +28,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("neuropareto.commands.export", "all evaluations as CSV, JSON, Parquet or Optuna"),
     "report": ("neuropareto.commands.report", "one HTML page about a study"),
     "doctor": ("neuropareto.commands.doctor", "check a study, rescue a damaged one"),
-    "demo": ("neuropareto.demo", "a complete run on a test problem"),
+    "demo": ("neuropareto.demo", "a complete run on the geothermal reservoir"),
+    "bench": ("neuropareto.bench.commands", "campaigns, tables and figures of the paper"),
 }
 
 EX_TEMPFAIL = 75
