@@ -62,7 +62,15 @@ def stage_table(name: str, algorithm: NeuroPareto, d: int) -> Optimizer:
 def growth(algorithm: NeuroPareto) -> None:
     print("\n### Growth of one round, q = 10 (second round, warm)\n")
     print("| variables | evaluations | wall s | processor s |\n|---:|---:|---:|---:|")
-    for d, n in ((30, 200), (100, 200), (200, 200), (500, 200), (100, 100), (100, 500), (100, 2000)):
+    for d, n in (
+        (30, 200),
+        (100, 200),
+        (200, 200),
+        (500, 200),
+        (100, 100),
+        (100, 500),
+        (100, 2000),
+    ):
         task = problem("dtlz2", d=d, m=2)
         U = task.space.latin_hypercube(n, rng=np.random.default_rng(0))
         F = np.asarray(task(task.space.from_unit(U)))

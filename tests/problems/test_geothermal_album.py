@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from neuropareto.problems.geothermal.album import predictions
@@ -8,7 +10,7 @@ F = np.arange(12.0).reshape(6, 2)
 
 
 def test_predictions_stand_beside_what_was_simulated() -> None:
-    notes = [
+    notes: list[dict[str, Any]] = [
         {"evaluations": 2, "proposed": 2, "predicted_mean": [[-1, -2], [-3, -4]],
          "predicted_epistemic": [[1, 1], [1, 1]], "predicted_aleatoric": [[2, 2], [2, 2]]},
         {"evaluations": 4, "proposed": 2},

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -42,12 +44,13 @@ _CHUNK = 64
 class DeepGP:
     """Spec of the deep GP; see the module. ``layers=1`` is the shallow variant of the paper.
 
-    ``latents`` shared latent functions besides one an objective; ``inducing`` points to start
-    with, doubled up to ``most_inducing`` when the validation bound of a round lies more than
+    ``latents`` shared latent functions feed the last layer; ``inducing`` points to start with are
+    doubled up to ``most_inducing`` when the validation bound of a round lies more than
     ``doubling`` (paper: 2 %) below that of the round before; a refit from scratch when it lies
     more than ``refit`` below and the last one is ``refit_gap`` rounds old. Shares are of
     max(1, |bound|) nats a point, since the bound itself may be near zero. ``draws`` base draws
     make a posterior. ``iterations`` and ``points`` bound the shallow fit that a cold start uses.
+    A fit from scratch may train for ``schedule.first_epochs``.
     """
 
     layers: int = 2
@@ -60,7 +63,7 @@ class DeepGP:
     noise: Noise = Heteroscedastic()
     schedule: Schedule = Schedule()
     doubling: float = 0.02
-    refit: float = 0.25
+    refit: float = 0.5
     refit_gap: int = 3
     iterations: int = 75
     points: int = 400
@@ -92,6 +95,8 @@ class DeepGP:
         last = _recalled(warm, data, self)
         if last is None:
             return self._finished(data, self._cold(data, rounds=0))
+        if _outgrown(last.scale, F):
+            return self._finished(data, self._cold(data, last.rounds + 1), "the scale has changed")
         try:
             done = self._warm(data, last)
         except NumericalFailure as failure:
@@ -124,7 +129,7 @@ class DeepGP:
         state = start_state(
             self.stack, X[few], Y[few], fit, self.inducing, data.rng, data.generator
         )
-        trainer = Trainer(self.stack, self.schedule, X, Y, rounds, 0, data.generator)
+        trainer = Trainer(self.stack, self.schedule, X, Y, rounds, data.generator)
         progress = trainer.run(state, self.schedule.first_epochs)
         return _Round.after(progress, scale, rounds, 0, self.inducing, "cold")
 
@@ -132,14 +137,15 @@ class DeepGP:
         X, Y = data.tensors(last.scale)
         state = refreshed(self.stack, last.state, X, last.inducing, data.rng)
         rounds, age = last.rounds + 1, last.age + 1
-        trainer = Trainer(self.stack, self.schedule, X, Y, rounds, age, data.generator)
+        trainer = Trainer(self.stack, self.schedule, X, Y, rounds, data.generator)
         progress = trainer.run(state, self.schedule.epochs)
         return _Round.after(progress, last.scale, rounds, age, last.inducing, "warm")
 
-    def _finished(self, data: _Data, done: _Round, failure: str = "") -> FittedDeepGP:
+    def _finished(self, data: _Data, done: _Round, restarted: str = "") -> FittedDeepGP:
         state = {k: v.detach() for k, v in done.state.items()}
         base = self.stack.base(state, self.draws, 1, data.generator)
-        return FittedDeepGP(self.stack, replace(done, state=state), base, failure)
+        notes = {**done.notes, "restarted": restarted}
+        return FittedDeepGP(self.stack, replace(done, state=state, notes=notes), base)
 
 
 @dataclass(frozen=True)
@@ -177,47 +183,63 @@ class _Round:
             "rounds": rounds,
             "epochs": len(progress.elbo),
             "stopped": progress.stopped,
-            "elbo": progress.elbo[-1] if progress.elbo else None,
-            "nlpd": min(progress.nlpd),
-            "validation_elbo": progress.validation_elbo,
+            "elbo": _number(progress.elbo[-1]) if progress.elbo else None,
+            "nlpd": _number(min(progress.nlpd)),
+            "validation_elbo": _number(progress.validation_elbo),
             "inducing": len(progress.state["x.Z"]),
-            "failures": progress.failures,
+            "setbacks": progress.failures,
         }
         return cls(progress.state, scale, rounds, age, inducing, progress.validation_elbo, notes)
 
 
 def _recalled(warm: Memory | None, data: _Data, spec: DeepGP) -> _Round | None:
-    """The last round, or None if ``warm`` is absent, broken, or of another shape or scale."""
-    if warm is None or "meta" not in warm:
+    """The last round, or None if ``warm`` is absent, broken or made for something else."""
+    if warm is None or "meta" not in warm or not _compatible(warm, data, spec):
         return None
-    names = [k for k in warm if k not in ("meta", "centre", "spread")]
-    m, d = data.F.shape[1], data.U.shape[1]
-    rounds, age, inducing, validation, layers, anchors = (float(v) for v in warm["meta"])
-    fits = (
-        (layers, anchors) == (spec.layers, _features_key(spec))
-        and warm["x.Z"].shape[1] == d
-        and warm["centre"].shape == (m,)
-        and all(np.isfinite(warm[k]).all() for k in names)
-    )
-    scale = Scale(np.asarray(warm["centre"]), np.asarray(warm["spread"]))
-    # On a scale that has become far too narrow the old parameters mean nothing.
-    if not fits or np.abs(scale.standardised(data.F)).max() > 1e3 or not math.isfinite(validation):
-        return None
+    rounds, age, inducing, validation, _ = (float(v) for v in warm["meta"])
     state = {
-        k: torch.as_tensor(np.array(warm[k], dtype=np.float64), device=data.device) for k in names
+        k: torch.as_tensor(np.array(v, dtype=np.float64), device=data.device)
+        for k, v in warm.items()
+        if "." in k
     }
+    scale = Scale(np.asarray(warm["centre"]), np.asarray(warm["spread"]))
     return _Round(state, scale, int(rounds), int(age), int(inducing), validation, {})
 
 
-def _features_key(spec: DeepGP) -> float:
-    return float(spec.features.anchors)
+def _compatible(warm: Memory, data: _Data, spec: DeepGP) -> bool:
+    """Whether ``warm`` is finite and has the names and shapes that ``spec`` gives its parameters."""
+    m, d = data.F.shape[1], data.U.shape[1]
+    if any(not np.isfinite(v).all() for v in warm.values()) or warm["meta"][-1] != spec.layers:
+        return False
+    idle = torch.Generator()
+    width = len(warm["1.q_mean"]) if spec.layers > 1 else 0
+    inputs = 2 * d + 2 + spec.mean.hidden + width
+    net = spec.mean.start(d, idle, data.device)
+    noise = spec.noise.start(inputs, torch.zeros(m, dtype=torch.float64), idle)
+    shapes = {f"x.{k}": v.shape for k, v in net.items()}
+    shapes |= {f"noise.{k}": v.shape for k, v in noise.items()}
+    shapes["x.log_lengthscale"] = torch.Size((m, d))
+    if spec.layers > 1:
+        shapes[f"{spec.layers}.fixed"] = spec.features.fixed(width, idle).shape
+    same_noise = {k for k in warm if k.startswith("noise.")} == {f"noise.{k}" for k in noise}
+    return same_noise and all(k in warm and warm[k].shape == v for k, v in shapes.items())
+
+
+def _outgrown(scale: Scale, F: Array) -> bool:
+    """Whether the objectives now spread so differently that parameters of ``scale`` mislead."""
+    ratio = Scale.of(F).spread / scale.spread
+    return bool((np.abs(np.log(ratio)) > math.log(5.0)).any())
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 class FittedDeepGP:
     """A trained stack with fixed base draws: a pure function of the points."""
 
-    def __init__(self, stack: Stack, done: _Round, base: list[Tensor], failure: str) -> None:
-        self._stack, self._round, self._base, self._failure = stack, done, base, failure
+    def __init__(self, stack: Stack, done: _Round, base: list[Tensor]) -> None:
+        self._stack, self._round, self._base = stack, done, base
         with torch.no_grad():
             self._factors = stack.factors(done.state)
 
@@ -256,7 +278,7 @@ class FittedDeepGP:
         """n joint draws of the latent objectives, (n, len(U), m)."""
         X = centred(U, self._device)
         generator = torch.Generator(self._device).manual_seed(torch_seed(rng))
-        chunk = max(1, 2048 // len(X))
+        chunk = max(1, 2048 // max(1, len(X)))
         parts = [
             self._stack.paths(self._round.state, self._factors, X, min(chunk, n - at), generator)
             for at in range(0, n, chunk)
@@ -267,18 +289,17 @@ class FittedDeepGP:
     def warm(self) -> Memory:
         """Parameters, posteriors, inducing points, scales and the counters of the schedule."""
         r = self._round
-        anchors = len(r.state.get("2.Z", ()))
-        meta = [r.rounds, r.age, r.inducing, r.validation, self._stack.depth, anchors]
-        arrays = {k: array(v) for k, v in r.state.items()}
-        return {
-            **arrays,
-            "centre": r.scale.centre,
-            "spread": r.scale.spread,
-            "meta": np.array(meta),
+        # Single precision is enough for the large factors, which the next round renews first.
+        arrays: dict[str, npt.NDArray[Any]] = {
+            k: array(v).astype(np.float32) if k.endswith("q_factor") else array(v)
+            for k, v in r.state.items()
         }
+        meta = np.array([r.rounds, r.age, r.inducing, r.validation, self._stack.depth])
+        return {**arrays, "centre": r.scale.centre, "spread": r.scale.spread, "meta": meta}
 
     @property
     def notes(self) -> dict[str, object]:
-        """Epochs, bounds, reason of stopping, number of inducing points, rung if one was needed."""
-        rung = "from scratch" if self._failure else str(self._round.notes["stopped"])
-        return {**self._round.notes, "failure": self._failure, "rung": rung}
+        """Start, epochs, bounds, why training stopped ("last good parameters" after repeated
+        setbacks), number of inducing points, and why a warm start was given up, if it was.
+        """
+        return dict(self._round.notes)

@@ -22,7 +22,7 @@ from neuropareto.surrogate.contract import Fitted, Posterior, Surrogate
 _FAILURES = (
     NumericalFailure,
     np.linalg.LinAlgError,
-    torch.linalg.LinAlgError,
+    torch.linalg.LinAlgError,  # type: ignore[attr-defined]
     FloatingPointError,
     ZeroDivisionError,
     OverflowError,

@@ -83,8 +83,8 @@ class Trace:
 
     def output(self) -> tuple[Tensor, Tensor]:
         """Centres and variances (m, s, n) of the objectives."""
-        shape = (len(self.last.centre), -1, len(self.log_noise))
-        return self.last.centre.reshape(shape), self.last.variance.reshape(shape)
+        n = len(self.log_noise)
+        return _by_sample(self.last.centre, n), _by_sample(self.last.variance, n)
 
     def moments(self) -> tuple[Tensor, Tensor, Tensor]:
         """Mean, epistemic and aleatoric variance (n, m). Paper: Eqs. f_vec, ep_vec, al_vec."""
@@ -204,7 +204,7 @@ class Stack:
         ]
         return torch.stack(terms).sum()
 
-    def trainable(self, state: Params, age: int) -> list[str]:
+    def trainable(self, state: Params, rounds: int) -> list[str]:
         """Names of the parameters that follow the gradient; the posteriors take natural steps."""
         sparse = ["log_lengthscale", "log_variance", "log_structure"]
         deep = ["log_scale", "log_variance", "log_weights"]
@@ -213,7 +213,7 @@ class Stack:
         names += [f"1.{k}" for k in sparse + mean] if self.depth > 1 else []
         names += [f"{l}.{k}" for l in range(2, self.depth + 1) for k in deep + mean]
         names += [f"{l}.log_noise" for l in range(1, self.depth)]
-        names += [f"noise.{k}" for k in self.noise.trainable(age)]
+        names += [f"noise.{k}" for k in self.noise.trainable(rounds)]
         return [k for k in names if state[k].numel()]
 
     def log_prior(self, state: Params, penalty: float) -> Tensor:
@@ -242,7 +242,11 @@ class Stack:
 
 def _sampled(layer: Marginal, base: Tensor, n: int) -> Tensor:
     """h (s, n, w) from a layer's marginals at 1 or s samples of n points."""
-    shape = (len(layer.centre), -1, n)
-    centre = layer.centre.reshape(shape).permute(1, 2, 0)
-    deviation = layer.variance.reshape(shape).permute(1, 2, 0).clamp_min(1e-14).sqrt()
-    return centre + deviation * base
+    centre = _by_sample(layer.centre, n).permute(1, 2, 0)
+    variance = _by_sample(layer.variance, n).permute(1, 2, 0)
+    return centre + variance.clamp_min(1e-14).sqrt() * base
+
+
+def _by_sample(rows: Tensor, n: int) -> Tensor:
+    """(b, s n) -> (b, s, n); of no points at all there is one sample."""
+    return rows.reshape(len(rows), max(1, rows.shape[-1] // max(1, n)), n)

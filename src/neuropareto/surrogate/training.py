@@ -44,7 +44,7 @@ class Schedule:
     patience: int = 12
     settle: int = 2
     check: int = 3
-    held_out: float = 0.1
+    held_out: float = 0.2
     penalty: float = 1.0
 
 
@@ -64,7 +64,7 @@ class Progress:
 class Trainer:
     """One round of training of a stack on X (n, d), Y (n, m), all on the unit scale.
 
-    ``rounds`` counts all earlier fits, ``age`` those since the last start from scratch.
+    ``rounds`` counts earlier fits: it chooses the held-out fold and unfreezes the noise.
     """
 
     stack: Stack
@@ -72,7 +72,6 @@ class Trainer:
     X: Tensor
     Y: Tensor
     rounds: int
-    age: int
     generator: torch.Generator
 
     def run(self, state: State, epochs: int) -> Progress:
@@ -106,7 +105,7 @@ class Trainer:
 
     def _climb(self, progress: Progress, seen: Tensor, held: Tensor, epochs: int) -> None:
         schedule = self.schedule
-        names = self.stack.trainable(progress.state, self.age)
+        names = self.stack.trainable(progress.state, self.rounds)
         optimizer = _Adam(names, schedule.rate)
         settled = current = dict(progress.state)
         best, steps, since = math.inf, 0, 0
