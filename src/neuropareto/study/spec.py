@@ -27,7 +27,7 @@ from neuropareto.study.errors import StudyDamaged, StudyError
 _STAGES = frozenset(
     {
         "ablations", "acquisition", "algorithm", "calibration", "candidates", "classifier", "dropout",
-        "neuropareto", "nsga2", "past", "peers", "rank_network", "screening", "selection", "stages",
+        "moves", "neuropareto", "nsga2", "past", "peers", "rank_network", "screening", "selection", "stages",
         "surrogate", "variation",
     }
 )  # fmt: skip
@@ -60,6 +60,8 @@ def describe(value: Any) -> Any:
             f.name: describe(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init
         }
         return {"class": _qualified(type(value)), "fields": fields}
+    if isinstance(value, type) and dataclasses.is_dataclass(value):
+        return {"type": _qualified(value)}
     named = isinstance(value, (type, types.FunctionType))
     return {"opaque": _qualified(value if named else type(value))}
 
@@ -85,6 +87,8 @@ def build(described: Any) -> Any:
             return _array(dtype, shape, data)
         case {"class": str(name), "fields": dict(fields)}:
             return _built(name, fields)
+        case {"type": str(name)}:
+            return _known_class(name)
         case {"opaque": str(name)}:
             raise StudyError(
                 f"The algorithm holds {name[:100]!r}, which a file cannot hold; "

@@ -19,6 +19,7 @@ from neuropareto.surrogate.ladder import Ladder
 from neuropareto.surrogate.mean import NeuralMean
 from neuropareto.surrogate.noise import Heteroscedastic, Homoscedastic
 from neuropareto.surrogate.proxy import FourierProxy, LinearProxy
+from neuropareto.surrogate.structured import StructuredGP
 from neuropareto.surrogate.training import Schedule
 
 __all__ = [
@@ -40,5 +41,6 @@ __all__ = [
     "Posterior",
     "RandomFourier",
     "Schedule",
+    "StructuredGP",
     "Surrogate",
 ]
