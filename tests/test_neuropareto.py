@@ -125,7 +125,9 @@ def test_parts_are_values() -> None:
 def test_it_beats_random_search_in_sixty_evaluations() -> None:
     task = problem("zdt1", d=12)
     assert task.front is not None
-    result = minimize(task, budget=60, n_initial=30, batch=10, seed=0, algorithm=SMALL, progress=False)
+    result = minimize(
+        task, budget=60, n_initial=30, batch=10, seed=0, algorithm=SMALL, progress=False
+    )
     random = task(np.random.default_rng(0).random((600, 12)))
     assert isinstance(random, np.ndarray)
     assert pareto.igd(result.F, task.front()) < 0.5 * pareto.igd(random, task.front())

@@ -114,7 +114,10 @@ def test_gathered_joins_the_shortlist_with_its_beliefs() -> None:
     belief = RankBelief(np.eye(3), np.arange(3.0), np.ones(3, dtype=np.int64))
     short = np.array([2, 0])
     s = gathered(certain(np.zeros((2, 2))), belief, short, np.ones(2), (0.1, 0.2))
-    assert s.information.tolist() == [2.0, 0.0] and s.probability.tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert s.information.tolist() == [2.0, 0.0] and s.probability.tolist() == [
+        [0, 0, 1],
+        [1, 0, 0],
+    ]
 
 
 def test_scaling() -> None:

@@ -140,9 +140,7 @@ class Optimizer:
 
     @cached_property
     def _design(self) -> Array:
-        return self.space.latin_hypercube(
-            self.n_initial, rng=stream(self.seed, 0, "start-design")
-        )
+        return self.space.latin_hypercube(self.n_initial, rng=stream(self.seed, 0, "start-design"))
 
     def _from_algorithm(self, n: int) -> Array:
         started = time.perf_counter()
