@@ -54,6 +54,16 @@ def claim(path: Path) -> Claim | None:
     return None
 
 
+def clear(path: Path, pid: int) -> None:
+    """Remove the claim of a process of ours that is known to be dead."""
+    try:
+        other = Owner.from_json(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, StudyDamaged):
+        return
+    if other.pid == pid and other.host == Owner.here().host:
+        path.unlink(missing_ok=True)
+
+
 def _created(path: Path) -> bool:
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)

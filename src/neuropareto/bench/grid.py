@@ -190,8 +190,8 @@ def instance(name: str, d: int | None, m: int | None, variant: str, seed: int) -
 def shipped() -> dict[str, str]:
     """The grids that come with the package: name -> title."""
     folder = resources.files("neuropareto.bench") / "grids"
-    names = sorted(p.name for p in folder.iterdir() if p.name.endswith(".toml"))
-    return {name[:-5]: load(name[:-5]).title for name in names}
+    files = sorted((p for p in folder.iterdir() if p.name.endswith(".toml")), key=lambda p: p.name)
+    return {p.name[:-5]: str(tomllib.loads(p.read_text(encoding="utf-8"))["title"]) for p in files}
 
 
 def load(source: str | Path, scale: Scale | None = None) -> Grid:

@@ -214,7 +214,9 @@ class Terminal:
                 f"{evaluations}/{task.budget}", duration(seconds),
             )  # fmt: skip
         bar = ProgressBar(total=max(1, board.total), completed=board.total - board.left, width=60)
-        parts: list[Any] = [table, bar, Text(board.line())]
+        below = RichTable.grid()
+        below.add_row(bar)
+        parts: list[Any] = [table, below, Text(board.line())]
         if board.last_error:
             parts.append(Text(f"last failure: {board.last_error}", style="red"))
         return Group(*parts)

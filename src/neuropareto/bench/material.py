@@ -13,7 +13,7 @@ import numpy as np
 
 from neuropareto.bench.grid import Cell, Grid, Scale, Task, load
 from neuropareto.bench.measures import Measure, reference_point
-from neuropareto.bench.printed import OURS
+from neuropareto.bench.printed import NAMES, OURS, own
 from neuropareto.bench.records import Entry, Records
 from neuropareto.space import Array
 
@@ -27,12 +27,16 @@ class Material:
         self.records = Records(folders)
         self.scale = scale or Scale()
         self._grid = grid
+        self._grids: dict[str, Grid] = {}
         self._used: dict[Cell, Entry] = {}
         self._wanted: dict[Cell, None] = {}
 
     def grid(self, name: str) -> Grid:
         """The shipped grid of that name, or the user's in its place, at the user's scale."""
-        return load(self._grid or name, self.scale)
+        wanted = self._grid or name
+        if wanted not in self._grids:
+            self._grids[wanted] = load(wanted, self.scale)
+        return self._grids[wanted]
 
     def expect(self, cells: Iterable[Cell]) -> None:
         """Note the cells that a complete table would have."""
@@ -40,11 +44,18 @@ class Material:
 
     def algorithms(self, grid: Grid) -> tuple[str, ...]:
         """The algorithms to show: ours, then the grid's, then others that ran its tasks."""
-        found = self.records.algorithms(grid.tasks)
-        if self.scale.algorithms is not None:
-            found = tuple(name for name in found if name in self.scale.algorithms)
+        found = self.whole_algorithms(grid.tasks)
         first = [OURS] if OURS in (*grid.algorithms, *found) else []
         return tuple(dict.fromkeys([*first, *grid.algorithms, *found]))
+
+    def whole_algorithms(self, tasks: Iterable[Task]) -> tuple[str, ...]:
+        """Those that ran any of the tasks: ours and its rivals, without ablations of ours."""
+        wanted = self.scale.algorithms
+        return tuple(
+            name
+            for name in self.records.algorithms(tasks)
+            if (name in wanted if wanted is not None else name in NAMES or not own(name))
+        )
 
     def runs(self, task: Task, algorithm: str) -> dict[int, Entry]:
         """All runs of an algorithm on a task (only the scale's seeds, if it names some)."""

@@ -15,7 +15,8 @@ import os
 import secrets
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,7 @@ def write(record: Record, path: Path, extra: Arrays | None = None) -> None:
     arrays: dict[str, npt.NDArray[Any]] = {
         "summary": _text(record.summary()),
         "notes": _text({"notes": list(record.notes), "reasons": list(record.reasons)}),
-        "X": record.X,
+        "X": record.X if record.whole else record.X.astype(np.float32),
         "rows": record.rows.astype(np.int32),
         "F": record.F,
         "G": record.G,
@@ -168,12 +169,15 @@ def read_summary(path: Path) -> dict[str, Any]:
 
 
 def compacted(record: Record) -> Record:
-    """The record with X only of the final front and notes of six digits: a tenth of the size."""
+    """The record with X only of the final front, in single precision, and notes of five digits.
+
+    A tenth of the size or less; objectives, measures and provenance stay as they are.
+    """
     front = record.front_rows
     held = np.isin(record.rows, front)
     return replace(
         record,
-        X=record.X[held],
+        X=record.X[held].astype(np.float32).astype(np.float64),
         rows=record.rows[held],
         notes=tuple(_rounded(note) for note in record.notes),
     )
@@ -186,7 +190,7 @@ def _record(file: Any, path: Path) -> Record:
         cell = Cell.of(summary["cell"])
         return Record(
             cell=cell,
-            X=_member(file, "X", path),
+            X=_member(file, "X", path).astype(np.float64),
             rows=_member(file, "rows", path).astype(np.int64),
             F=_member(file, "F", path),
             G=_member(file, "G", path),
@@ -202,13 +206,18 @@ def _record(file: Any, path: Path) -> Record:
         raise RecordDamaged(f"{path} is not a record: {error!r}.") from error
 
 
-def _opened(path: Path) -> Any:
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise RecordDamaged(f"{path} is not a record: {error}.") from error
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    with path.open("rb") as file:
+        try:
+            arrays = np.load(file, allow_pickle=False)
+            names = arrays.files
+        except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+            raise RecordDamaged(f"{path} is not a record: {error}.") from error
+        with arrays:
+            if not names:
+                raise RecordDamaged(f"{path} is not a record: it holds nothing.")
+            yield arrays
 
 
 def _member(file: Any, name: str, path: Path) -> npt.NDArray[Any]:
@@ -245,7 +254,7 @@ def _finite(value: Any) -> Any:
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, float):
-        return float(f"{value:.6g}")
+        return float(f"{value:.5g}")
     if isinstance(value, Mapping):
         return {k: _rounded(v) for k, v in value.items()}
     return [_rounded(v) for v in value] if isinstance(value, list) else value

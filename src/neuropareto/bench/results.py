@@ -7,6 +7,7 @@ the command that wrote it stands on top. Figures are saved beside it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,14 @@ def page(material: Material, pictures: dict[str, str]) -> str:
 
 def _pictures(material: Material, folder: Path) -> dict[str, str]:
     made = {}
+    sizes = {task.d for task in material.records.tasks}
+    chosen = (100,) if 100 in sizes else (max(sizes, default=100),)
     for name, caption in _FIGURES.items():
         target = folder / "figures" / f"results-{name}.png"
+        whole = name == "critical-difference"
+        scale = material.scale if whole else replace(material.scale, dimensions=chosen)
         try:
-            save(name, Material(material.records.folders, material.scale), target)
+            save(name, Material(material.records.folders, scale), target)
         except NotYet:
             continue  # the page shows what the records can show
         made[caption] = f"figures/{target.name}"
@@ -123,7 +128,7 @@ def _by_variant(material: Material) -> list[Table]:
     tasks = material.records.tasks
     for variant in sorted({t.variant for t in tasks}, key=lambda v: (v != PLAIN, v)):
         some = [t for t in tasks if t.variant == variant]
-        shown = comparison.ordered(material.records.algorithms(some))
+        shown = comparison.ordered(material.whole_algorithms(some))
         columns = [comparison.Column(a, False) for a in shown]
         rows = comparison.comparison_rows(material, some, columns, IGD)
         wide = [

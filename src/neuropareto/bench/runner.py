@@ -23,6 +23,7 @@ from typing import IO, Any
 
 from neuropareto.algorithms import OWN, algorithm, algorithms
 from neuropareto.bench.cell import Places
+from neuropareto.bench.claims import clear
 from neuropareto.bench.grid import Cell, Grid
 from neuropareto.bench.live import Board, Screen
 from neuropareto.bench.printed import named_algorithms
@@ -228,6 +229,7 @@ class _Worker:
     def _died(self, cell: Cell, campaign: _Campaign, what: str) -> dict[str, Any]:
         self._process.kill()
         code = self._process.wait()
+        clear(Places(campaign.folder, cell).claim, self._process.pid)
         if campaign.over:
             return {"event": "stopped"}
         self._complaints.seek(0)

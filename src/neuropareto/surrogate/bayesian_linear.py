@@ -52,8 +52,8 @@ def regress(
 ) -> FittedLinear:
     """Learn the prior variances from points U (n, d) and objectives F (n, m), and condition."""
     X = centred(data[0], device)
-    Y = torch.as_tensor(scale.standardised(data[1]).T.copy(), device=device)
-    few = torch.as_tensor(even_subsample(len(X), _EVIDENCE_POINTS), device=device)
+    Y = torch.tensor(scale.standardised(data[1]).T.copy(), device=device)
+    few = torch.tensor(even_subsample(len(X), _EVIDENCE_POINTS), device=device)
     groups = torch.split(phi(X[few]), list(phi.sizes), dim=-1)
     grams = torch.stack([g @ g.T for g in groups])
 
@@ -147,7 +147,7 @@ def _start(m: int, groups: int, warm: Memory | None, device: torch.device) -> Hy
         for k, v in cold.items()
     )
     chosen = warm if known and warm is not None else cold
-    return {k: torch.as_tensor(np.array(chosen[k], dtype=np.float64), device=device) for k in cold}
+    return {k: torch.tensor(np.array(chosen[k], dtype=np.float64), device=device) for k in cold}
 
 
 @dataclass(frozen=True)

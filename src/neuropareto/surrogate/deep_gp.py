@@ -123,7 +123,7 @@ class DeepGP:
     def _cold(self, data: _Data, rounds: int) -> _Round:
         scale = Scale.of(data.F)
         X, Y = data.tensors(scale)
-        few = torch.as_tensor(even_subsample(len(X), self.points), device=X.device)
+        few = torch.tensor(even_subsample(len(X), self.points), device=X.device)
         columns = telling_features(X, Y, self.latents) if self.layers > 1 else []
         fit = shallow(self.stack, X[few], Y[few], columns, self.iterations, data.generator)
         state = start_state(
@@ -157,7 +157,7 @@ class _Data:
     generator: torch.Generator
 
     def tensors(self, scale: Scale) -> tuple[Tensor, Tensor]:
-        Y = torch.as_tensor(scale.standardised(self.F), device=self.device)
+        Y = torch.tensor(scale.standardised(self.F), device=self.device)
         return centred(self.U, self.device), Y
 
 
@@ -198,7 +198,7 @@ def _recalled(warm: Memory | None, data: _Data, spec: DeepGP) -> _Round | None:
         return None
     rounds, age, inducing, validation, _ = (float(v) for v in warm["meta"])
     state = {
-        k: torch.as_tensor(np.array(v, dtype=np.float64), device=data.device)
+        k: torch.tensor(np.array(v, dtype=np.float64, order="C"), device=data.device)
         for k, v in warm.items()
         if "." in k
     }

@@ -177,7 +177,7 @@ def start_state(
 ) -> State:
     """The state of the whole stack whose prediction is that of the shallow fit."""
     m, d = Y.shape[1], X.shape[1]
-    Z = torch.as_tensor(centres(array(X), inducing, rng), device=X.device)
+    Z = torch.tensor(centres(array(X), inducing, rng), device=X.device)
     own = {k: fit.hyper[k] for k in ("log_lengthscale", "log_variance", "log_structure")}
     own |= {"bias": fit.hyper["constant"], "path": X.new_zeros(m, 2 * d + 2)} | fit.net
     state = _named("x", own | {"Z": Z})
@@ -208,7 +208,7 @@ def _first_layer(
     Whatever that GP adds reaches the objectives multiplied by the slopes of the last layer.
     """
     width = len(fit.columns)
-    Z = torch.as_tensor(centres(array(X), inducing, rng), device=X.device)
+    Z = torch.tensor(centres(array(X), inducing, rng), device=X.device)
     quiet = (fit.hyper["log_noise"].min() - math.log(10.0)).clamp(max=math.log(1e-3))
     q_mean, q_factor = prior(width, len(Z), X.device)
     return {
@@ -283,7 +283,7 @@ def latent_anchors(H: Tensor, log_scale: Tensor, k: int, rng: np.random.Generato
     """k-means centres (r, w) of H (n, w), distances weighed by how the outputs use each column."""
     weight = array(torch.exp(-log_scale).square().mean(0).sqrt())
     found = centres(array(H) * weight, k, rng) / weight
-    return torch.as_tensor(found, device=H.device)
+    return torch.tensor(found, device=H.device)
 
 
 def _named(name: str, p: Params) -> State:

@@ -70,7 +70,7 @@ def maximise(
     device = start[names[0]].device
 
     def unpacked(flat: Array) -> Hyper:
-        vector = torch.as_tensor(np.array(flat), device=device)
+        vector = torch.tensor(np.array(flat), device=device)
         parts = torch.split(vector, sizes)
         return {
             k: p.reshape(s).requires_grad_() for k, p, s in zip(names, parts, shapes, strict=True)

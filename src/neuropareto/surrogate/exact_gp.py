@@ -63,8 +63,8 @@ class ExactGP:
         scale = Scale.of(F)
         device = torch.device(self.device)
         X = centred(U, device)
-        Y = torch.as_tensor(scale.standardised(F).T.copy(), device=device)
-        seen = torch.as_tensor(even_subsample(len(U), 400), device=device)
+        Y = torch.tensor(scale.standardised(F).T.copy(), device=device)
+        seen = torch.tensor(even_subsample(len(U), 400), device=device)
         start = _start(X.shape[1], Y.shape[0], warm, device)
 
         def objective(hyper: Hyper) -> Tensor:
@@ -173,4 +173,4 @@ def _start(d: int, m: int, warm: Memory | None, device: torch.device) -> Hyper:
         for k, v in cold.items()
     )
     chosen = warm if known and warm is not None else cold
-    return {k: torch.as_tensor(np.array(chosen[k], dtype=np.float64), device=device) for k in cold}
+    return {k: torch.tensor(np.array(chosen[k], dtype=np.float64), device=device) for k in cold}

@@ -79,7 +79,7 @@ class FourierProxy:
         data = U[kept], F[kept]
         scale, device = Scale.of(data[1]), torch.device(self.device)
         X = centred(data[0], device)
-        Y = torch.as_tensor(scale.standardised(data[1]), device=device)
+        Y = torch.tensor(scale.standardised(data[1]), device=device)
         columns = telling_features(X, Y, self.telling + 2)[-self.telling :]
         generator = torch.Generator().manual_seed(torch_seed(rng))
         half, d = self.features // 6, U.shape[1]

@@ -23,12 +23,12 @@ def refreshed(
     stack: Stack, state: State, X: Tensor, inducing: int, rng: np.random.Generator
 ) -> State:
     """``state`` with at most ``inducing`` inducing points and all anchors fitted to X (n, d)."""
-    Z = torch.as_tensor(centres(array(X), inducing, rng, start=array(state["x.Z"]))).to(X)
+    Z = torch.tensor(centres(array(X), inducing, rng, start=array(state["x.Z"]))).to(X)
     new = {**state, "x.Z": Z}
     output = stack.sparse.transfer(section(state, "x"), Z)
     if stack.depth > 1:
         few = latent_inducing(inducing)
-        new["1.Z"] = torch.as_tensor(centres(array(X), few, rng, start=array(state["1.Z"]))).to(X)
+        new["1.Z"] = torch.tensor(centres(array(X), few, rng, start=array(state["1.Z"]))).to(X)
         carried = stack.sparse.transfer(section(state, "1"), new["1.Z"])
         width = len(state["1.q_mean"])
         spread_out = (t.expand(width, -1, -1) for t in carried)

@@ -85,7 +85,7 @@ def check_draws(fitted: Fitted, U: Array, n: int = 2000) -> None:
     off = np.abs(drawn.mean(axis=0) - posterior.mean) / (std + floor)
     assert off.max() < 0.25, f"the draws' mean is {off.max():.2f} deviations off"
     ratio = (drawn.std(axis=0) + 0.1 * floor) / (std + 0.1 * floor)
-    assert 0.7 < ratio.min() and ratio.max() < 1.4, (
+    assert ratio.min() > 0.7 and ratio.max() < 1.4, (
         f"the draws' deviation is {ratio.min():.2f} to {ratio.max():.2f} times the posterior's"
     )
     again = fitted.samples(U, 5, rng=np.random.default_rng(2))
@@ -161,7 +161,7 @@ def _check_units(spec: Surrogate, fitted: Fitted, U: Array, F: Array) -> None:
     gap = np.abs(scaled.mean - (1e3 * plain.mean - 7e3)) / (1e3 * F.std(axis=0))
     assert gap.max() < 0.05, f"other units change the prediction by {gap.max():.3f} deviations"
     ratio = np.sqrt(scaled.variance / plain.variance) / 1e3
-    assert 0.7 < ratio.min() and ratio.max() < 1.4, "other units change the relative uncertainty"
+    assert ratio.min() > 0.7 and ratio.max() < 1.4, "other units change the relative uncertainty"
 
 
 def _check_awkward_data(spec: Surrogate) -> None:
@@ -216,7 +216,9 @@ def _fitted(spec: Surrogate, U: Array, F: Array, warm: Memory | None = None) -> 
 
 def _same(a: Posterior, b: Posterior, what: str) -> None:
     same = np.array_equal(a.mean, b.mean) and np.array_equal(a.epistemic, b.epistemic)
-    assert same and np.array_equal(a.aleatoric, b.aleatoric), f"{what} must give the same posterior"
+    assert same and np.array_equal(a.aleatoric, b.aleatoric), (
+        f"{what} must give the same posterior"
+    )
 
 
 def _global_states() -> tuple[str, str, bytes]:

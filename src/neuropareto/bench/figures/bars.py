@@ -24,7 +24,7 @@ from neuropareto.bench.figures.style import (
     new_figure,
     panels,
 )
-from neuropareto.bench.material import Material, array
+from neuropareto.bench.material import Material, array, count
 from neuropareto.bench.measures import IGD, MEASURES
 from neuropareto.bench.statistics import Friedman, Spread, friedman
 from neuropareto.space import Array
@@ -50,22 +50,26 @@ def ablation(material: Material) -> Figure:
     figure = new_figure(8.2, 4.2)
     ax = figure.add_subplot()
     for y, row in enumerate(rows):
-        values = found[row["algorithm"]]
-        if len(values):
-            spread = Spread.of(values)
-            whole = row["algorithm"] == "neuropareto-paper"
-            ax.barh(y, spread.median, height=0.62, color=BLUE if whole else SKY, label=None)
-            ax.plot([spread.lower, spread.upper], [y, y], color=BLACK, lw=1.4)
-        else:
-            ax.text(0, y, " not run", va="center", fontsize=8, color="#707070")
+        spread = Spread.of(found[row["algorithm"]])
+        whole = row["algorithm"] == "neuropareto-paper"
+        color = BLUE if whole else SKY
+        if spread.n:
+            ax.plot([spread.lower, spread.upper], [y, y], color=color, lw=5, alpha=0.4)
+            ax.plot(spread.median, y, "o", ms=9, color=color)
+            ax.annotate(
+                f"{spread.median:.3g}", (spread.median, y), (0, 7), textcoords="offset points",
+                ha="center", fontsize=7.5,
+            )  # fmt: skip
         if row["printed"]:
             ax.plot(float(row["printed"]), y, "D", ms=6, mfc="white", mec=VERMILION, mew=1.4)
+    ax.plot([], [], "o", ms=8, color=SKY, label="ours: median, quartiles")
     ax.plot([], [], "D", ms=6, mfc="white", mec=VERMILION, mew=1.4, label="printed")
-    ax.barh([-1], [0], color=SKY, label="ours: median, quartiles")
     ax.set_ylim(-0.6, len(rows) - 0.4)
-    ax.set_yticks(range(len(rows)), [row["name"] for row in rows], fontsize=8)
+    names = [r["name"] + ("" if len(found[r["algorithm"]]) else " (not run)") for r in rows]
+    ax.set_yticks(range(len(rows)), names, fontsize=8)
+    logarithmic(ax, "x")
     clean(ax, title=f"Parts left out, {task.name.upper()} {task.d}D", x="IGD", y="")
-    ax.legend(frameon=False, fontsize=8)
+    figure.legend(frameon=False, fontsize=8, ncols=2, loc="outside upper right")
     return figure
 
 
@@ -136,8 +140,7 @@ def timing(material: Material) -> Figure:
         left.bar(x[:n], seconds, width=0.85 * step, bottom=bottom, color=color, label=stage)
         bottom = bottom + seconds
     task = records[0].cell.task
-    runs = "run" if len(records) == 1 else "runs"
-    title = f"Seconds a round, {task.name} {task.d}D ({len(records)} {runs})"
+    title = f"Seconds a round, {task.name} {task.d}D ({count(len(records), 'run')})"
     clean(left, title=title, x="evaluations", y="seconds")
     figure.legend(frameon=False, fontsize=8, ncols=7, loc="outside upper center")
     _boxes(right, records)
@@ -170,11 +173,7 @@ def _boxes(ax: Any, records: Any) -> None:
 def critical_difference(material: Material) -> Figure:
     """Mean ranks over all tasks that every algorithm has run; bars join what does not differ."""
     tasks = [t for t in material.records.tasks if material.scale.wants(t)]
-    names = [
-        a
-        for a in material.records.algorithms(tasks)
-        if (a == printed.OURS or not printed.own(a)) and a in (material.scale.algorithms or (a,))
-    ]
+    names = list(material.whole_algorithms(tasks))
     run = {a: [t for t in tasks if material.records.of(t, a)] for a in names}
     # An algorithm that has run only a few of the tasks would leave only those few to compare on.
     most = max(map(len, run.values()), default=0)
@@ -218,15 +217,13 @@ def rank_figure(test: Friedman) -> Figure:
         ax.plot([rank, rank, end], [0, level, level], color=color, lw=1.2)
         ax.text(
             end, level, f"{name} {rank:.2f} " if on_left else f" {rank:.2f} {name}",
-            ha="right" if on_left else "left", va="center", fontsize=9, color=color, fontweight="bold" if color == BLUE else "normal",
+            ha="right" if on_left else "left", va="center", fontsize=9, color=color,
+            fontweight="bold" if color == BLUE else "normal",
         )  # fmt: skip
     sorted_ranks = test.ranks[order]
     for row, (first, last) in enumerate(groups):
-        y = -(0.22 + 0.22 * row)
-        ax.plot(
-            [sorted_ranks[first] - 0.01 * k, sorted_ranks[last] + 0.01 * k], [y, y], color=VERMILION, lw=4,
-            solid_capstyle="butt",
-        )  # fmt: skip
+        y, ends = -(0.22 + 0.22 * row), sorted_ranks[[first, last]] + [-0.01 * k, 0.01 * k]
+        ax.plot(ends, [y, y], color=VERMILION, lw=4, solid_capstyle="butt")
     ax.set_title(
         f"Mean ranks of median IGD over {test.tasks} tasks (Friedman p = {test.p:.2g})",
         loc="left", fontsize=11, fontweight="bold",

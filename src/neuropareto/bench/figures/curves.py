@@ -28,7 +28,7 @@ from neuropareto.bench.figures.style import (
     shared_legend,
 )
 from neuropareto.bench.grid import PLAIN, Grid, Task
-from neuropareto.bench.material import Material
+from neuropareto.bench.material import Material, count
 from neuropareto.bench.measures import HV, HV_RATIO, IGD, Measure, curve
 from neuropareto.bench.record import Record
 from neuropareto.space import Array
@@ -44,7 +44,7 @@ def curves_of(material: Material, task: Task, algorithm: str, measure: Measure) 
     """The curves of all runs of an algorithm on a task, (runs, budget)."""
     runs = material.runs(task, algorithm).values()
     rows = [curve(entry.read(), measure) for entry in runs]
-    return np.array(rows).reshape(len(rows), -1)
+    return np.array(rows).reshape(len(rows), task.budget)
 
 
 def convergence(material: Material, measure: Measure) -> Figure:
@@ -57,7 +57,7 @@ def convergence(material: Material, measure: Measure) -> Figure:
         if cell.task.d in d
     ]
     material.expect(cells)
-    tasks = [t for t in dict.fromkeys(c.task for c in cells) if material.records.algorithms([t])]
+    tasks = [t for t in dict.fromkeys(c.task for c in cells) if material.whole_algorithms([t])]
     if not tasks:
         raise NotYet(
             f"No run of a two-objective problem with {' or '.join(map(str, d))} variables is there; "
@@ -74,7 +74,7 @@ def convergence(material: Material, measure: Measure) -> Figure:
 
 
 def _panel(ax: Any, material: Material, task: Task, measure: Measure) -> None:
-    for place, algorithm in enumerate(material.records.algorithms([task])):
+    for place, algorithm in enumerate(material.whole_algorithms([task])):
         curves = curves_of(material, task, algorithm, measure)
         band(ax, np.arange(1, curves.shape[1] + 1), curves, look(algorithm, place))
     if measure is IGD:
@@ -111,7 +111,7 @@ def static_vs_learned(material: Material) -> Figure:
                 "color": color,
                 "ls": line,
                 "lw": 2,
-                "label": f"{names[algorithm]} ({len(curves)} runs)",
+                "label": f"{names[algorithm]} ({count(len(curves), 'run')})",
             }
             band(ax, np.arange(1, curves.shape[1] + 1), curves, how)
         ax.plot(
@@ -133,8 +133,10 @@ def scaling(material: Material) -> Figure:
     longest: dict[int, Task] = {}
     for task in (*grid.tasks, *material.records.tasks):
         same = (task.problem, task.m, task.variant) == ("dtlz2", 2, PLAIN)
-        there = material.scale.wants(task) and material.records.algorithms([task])
-        if same and there and task.budget > longest.get(task.d, _NOTHING).budget:
+        there = material.scale.wants(task) and material.whole_algorithms([task])
+        before = longest.get(task.d, _NOTHING)
+        size, known = ((t.budget, t.n_initial) for t in (task, before))
+        if same and there and size > known:
             longest[task.d] = task
     if not longest:
         raise NotYet("No run on bi-objective DTLZ2 is there; run `neuropareto bench run scaling`.")
@@ -145,7 +147,7 @@ def scaling(material: Material) -> Figure:
     shades = colormaps["viridis"](np.linspace(0.05, 0.85, len(longest)))
     for shade, d in zip(shades, sorted(longest), strict=True):
         task = longest[d]
-        for algorithm in material.records.algorithms([task]):
+        for algorithm in material.whole_algorithms([task]):
             curves = curves_of(material, task, algorithm, IGD)
             x = np.arange(1, curves.shape[1] + 1)
             kept = x >= task.n_initial
@@ -197,7 +199,12 @@ def nlpd(material: Material) -> Figure:
             continue
         x = np.array([note["evaluations"] for note in records[0].notes])
         curves = _equal_length([[_nlpd(r, i) for i in range(len(r.notes))] for r in records])
-        how = {"color": color, "ls": line, "lw": 2, "label": f"{name} ({len(records)} runs)"}
+        how = {
+            "color": color,
+            "ls": line,
+            "lw": 2,
+            "label": f"{name} ({count(len(records), 'run')})",
+        }
         band(ax, x[: curves.shape[1]], curves, how)
         shown += 1
     if not shown:
@@ -208,6 +215,7 @@ def nlpd(material: Material) -> Figure:
         ax, title="Predictions of fresh evaluations", x="evaluations",
         y="negative log predictive density\n(standardised objectives)",
     )  # fmt: skip
+    ax.set_yscale("symlog", linthresh=10)  # a confident mistake costs thousands of nats
     ax.legend(frameon=False, fontsize=8)
     return figure
 

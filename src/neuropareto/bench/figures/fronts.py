@@ -21,8 +21,10 @@ from neuropareto.bench.figures.style import (
 )
 from neuropareto.bench.grid import Task
 from neuropareto.bench.material import Material
-from neuropareto.bench.measures import HV, IGD, true_front
+from neuropareto.bench.measures import HV, IGD, reference_point, true_front
 from neuropareto.bench.records import Entry
+from neuropareto.pareto import hypervolume
+from neuropareto.problem import signs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +40,7 @@ def fronts(material: Material) -> Figure:
         if cell.task.d in d
     ]
     material.expect(cells)
-    tasks = [t for t in dict.fromkeys(c.task for c in cells) if material.records.algorithms([t])]
+    tasks = [t for t in dict.fromkeys(c.task for c in cells) if material.whole_algorithms([t])]
     if not tasks:
         raise NotYet(
             f"No run of a two-objective problem with {' or '.join(map(str, d))} variables is there; "
@@ -56,7 +58,7 @@ def fronts(material: Material) -> Figure:
 def _panel(ax: Any, material: Material, task: Task) -> None:
     true = true_front(task.instance(0))
     largest = 0.0
-    for place, algorithm in enumerate(material.records.algorithms([task])):
+    for place, algorithm in enumerate(material.whole_algorithms([task])):
         entry = median_run(material.runs(task, algorithm))
         record = entry.read()
         F = record.minimised[record.front_rows]
@@ -70,7 +72,7 @@ def _panel(ax: Any, material: Material, task: Task) -> None:
         largest = max(largest, float(F.max(initial=0.0)))
     if true is not None:
         order = np.argsort(true[:, 0])
-        ax.plot(*true[order].T, ".", ms=1.2, color=BLACK, label="true front", zorder=1)
+        ax.plot(*true[order].T, ".", ms=0.9, color=BLACK, label="true front", zorder=4)
         if largest > 30 * float(true.max()):
             ax.set_xscale("symlog", linthresh=1.0)
             ax.set_yscale("symlog", linthresh=1.0)
@@ -88,7 +90,7 @@ def geothermal(material: Material) -> Figure:
     grid = material.grid("geothermal")
     material.expect(grid.cells)
     task = only_task(grid)
-    algorithms = material.records.algorithms([task])
+    algorithms = material.whole_algorithms([task])
     if not algorithms:
         raise NotYet("The case has not been run; run `neuropareto bench run geothermal`.")
     from neuropareto.problems.geothermal import coarse_reservoir, structured_front
@@ -111,7 +113,11 @@ def geothermal(material: Material) -> Figure:
         curves = curves_of(material, task, algorithm, HV)
         band(right, np.arange(1, curves.shape[1] + 1), curves, how)
     left.plot([], [], " ", label=_printed_line())
-    left.set_title("")
+    problem = task.instance(0)
+    reference = reference_point(problem)
+    if reference is not None:
+        level = hypervolume(signs(problem.directions, 2) * yardstick, reference)
+        right.axhline(level, color=GREY, ls="-.", lw=1.2, label="structured schedules (25)")
     clean(
         left,
         title="Fronts of the median runs",

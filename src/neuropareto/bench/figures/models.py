@@ -135,7 +135,7 @@ def proxy_rank(material: Material) -> Figure:
     from neuropareto.surrogate import FourierProxy
 
     record = whole_records(material, 1)[0]
-    archive = record.archive(record.cell.task.n_initial + 5 * record.cell.task.batch)
+    archive = record.archive(record.cell.task.n_initial)  # as the first round meets it
     rng = stream(record.cell.seed, 0, "proxy-rank")
     classifier = RankClassifier().fit(
         archive.U, archive.labels(bounded_k(5, len(archive))), warm=None, rng=rng

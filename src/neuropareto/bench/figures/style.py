@@ -6,6 +6,7 @@ survive a black-and-white printer.
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,10 +69,12 @@ def look(algorithm: str, place: int = 0) -> dict[str, Any]:
 
 def footer(figure: Figure, lines: tuple[str, ...]) -> None:
     """What the figure is made of, small, below it."""
-    figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=6.5, color="#707070")
+    width = int(19 * figure.get_figwidth())
+    wrapped = [part for line in lines for part in textwrap.wrap(line, width)]
+    figure.supxlabel("\n".join(wrapped), x=0.01, ha="left", fontsize=6.5, color="#707070")
 
 
-def shared_legend(figure: Figure, axes: Any, columns: int = 6) -> None:
+def shared_legend(figure: Figure, axes: Any) -> None:
     """One legend above all panels, each name once."""
     found: dict[str, Any] = {}
     for ax in np.ravel(axes):
@@ -80,7 +83,7 @@ def shared_legend(figure: Figure, axes: Any, columns: int = 6) -> None:
     if found:
         figure.legend(
             found.values(), found.keys(), loc="outside upper center",
-            ncols=min(columns, len(found)), frameon=False,
+            ncols=min(max(1, int(figure.get_figwidth() / 2.1)), len(found)), frameon=False,
         )  # fmt: skip
 
 

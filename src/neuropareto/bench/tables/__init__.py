@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from neuropareto.bench.layout import Table
 from neuropareto.bench.material import Material
-from neuropareto.bench.tables import comparison, costs, settings, variants
+from neuropareto.bench.tables import comparison, costs, reservoir, settings, variants
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ TABLES: Mapping[str, TableSpec] = {
     "grid": TableSpec("tab:grid", "hyper-parameter grid and our settings", settings.grid),
     "retuning": TableSpec("tab:refinement_cost_revised", "cost of re-tuning", settings.retuning),
     "rho": TableSpec("tab:rho", "fidelity of the acquisition", settings.rho),
+    "geothermal": TableSpec("fig:geothermal", "the reservoir", reservoir.geothermal),
     "variants": TableSpec(
         "-", "IGD on shifted, translated and rotated problems (ours)", comparison.by_variant
     ),

@@ -62,7 +62,7 @@ def by_variant(material: Material) -> Table:
     found = (*grid.tasks, *(t for t in material.records.tasks if material.scale.wants(t)))
     moved = [task for task in dict.fromkeys(found) if task.variant in _VARIANTS]
     tasks = [task for task in moved if material.records.algorithms([task])]
-    shown = [Column(a, False) for a in ordered(material.records.algorithms(tasks))]
+    shown = [Column(a, False) for a in ordered(material.whole_algorithms(tasks))]
     rows = comparison_rows(material, tasks, shown, IGD)
     return Table(
         f"Moved and mixed optima: IGD after {_budgets(tasks)} evaluations",
@@ -80,12 +80,17 @@ def mobo(material: Material) -> Table:
     rows = []
     for task in grid.tasks:
         ours = {m: material.values(task, printed.OURS, m) for m in (IGD, HV)}
-        for algorithm in ordered(material.algorithms(grid))[::-1]:
+        nobody: dict[int, float] = {}
+        for algorithm in dict.fromkeys((*grid.algorithms, *material.algorithms(grid))):
             row = known.get((task.problem, task.d, algorithm), {})
             cells = [Item(task.name), Item(str(task.d)), Item(printed.display(algorithm))]
             for measure, key in ((IGD, "igd"), (HV, "hv")):
                 cells.append(
-                    measured(material.values(task, algorithm, measure), ours[measure], measure)
+                    measured(
+                        material.values(task, algorithm, measure),
+                        ours[measure] if algorithm != printed.OURS else nobody,
+                        measure,
+                    )
                 )
                 cells.append(Item(f"{row[key]} ±{row[f'{key}_error']}" if row else ""))
             rows.append(tuple(cells))
