@@ -111,3 +111,4 @@ def test_a_plateau_is_judged_over_ten_epochs() -> None:
     assert not _flat([100.0] * 9, 1e-3)
     assert _flat([100.0] * 10, 1e-3)
     assert not _flat([100.0 + i for i in range(10)], 1e-3)
+    assert _flat([100.0 + 0.05 * i for i in range(10)], 1e-3)

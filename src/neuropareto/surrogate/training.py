@@ -26,7 +26,7 @@ class Schedule:
 
     ``epochs`` bounds a warm round (paper: 50), ``first_epochs`` a fit from scratch; ``steps``
     bounds the minibatches of any round, so that the cost of a round does not grow with n.
-    ``plateau`` is the relative growth of the bound below which training stops (paper: 0.1 %),
+    ``plateau`` is the growth of the bound an epoch below which training stops (paper: 0.1 %),
     ``patience`` the epochs without better validation NLPD, ``settle`` the epochs in which
     only posteriors move, at the beginning and, on all points, at the end, ``check``
     the epochs between looks at the held-out points. ``rate`` is Adam's, ``step`` that of the
@@ -35,7 +35,7 @@ class Schedule:
 
     epochs: int = 50
     first_epochs: int = 60
-    steps: int = 100
+    steps: int = 60
     batch: int = 512
     samples: int = 2
     rate: float = 0.02
@@ -275,8 +275,11 @@ def _pace(name: str) -> float:
 
 
 def _flat(elbo: list[float], plateau: float) -> bool:
-    """Whether the bound's mean over the last five epochs hardly exceeds that of the five before."""
+    """Whether the bound grows by less than the share ``plateau`` an epoch.
+
+    Judged by its means over the last five epochs and the five before, since it is sampled.
+    """
     if len(elbo) < 10:
         return False
     before, after = float(np.mean(elbo[-10:-5])), float(np.mean(elbo[-5:]))
-    return after - before < plateau * abs(before)
+    return after - before < 5.0 * plateau * abs(before)
