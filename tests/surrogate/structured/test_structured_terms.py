@@ -128,7 +128,7 @@ def by_loops(name: str, P: Values, u: Array, v: Array) -> float:
 def test_a_term_is_its_formula(name: str) -> None:
     A, B = points(3, 5, 1), points(4, 5, 2)
     P = drawn(TERMS[name], 5, 3)
-    K = TERMS[name].covariance(P, A, B).numpy()
+    K = TERMS[name].against(P, B)(A).numpy()
     loops = [[by_loops(name, P, u, v) for v in B.U.numpy()] for u in A.U.numpy()]
     np.testing.assert_allclose(K, loops, rtol=1e-9, atol=1e-11)
 
@@ -136,7 +136,7 @@ def test_a_term_is_its_formula(name: str) -> None:
 def test_the_diagonal_is_that_of_the_matrix(term: Term) -> None:
     A = points(6, 5)
     P = drawn(term, 5, 4)
-    K = term.covariance(P, A, A)
+    K = term.against(P, A)(A)
     np.testing.assert_allclose(term.diagonal(P, A).numpy(), K.diagonal().numpy(), atol=1e-10)
 
 
@@ -145,7 +145,7 @@ def test_the_diagonal_is_that_of_the_matrix(term: Term) -> None:
 def test_every_term_is_positive_semidefinite(seed: int) -> None:
     A = points(12, 4, seed)
     for term in TERMS.values():
-        K = term.covariance(drawn(term, 4, seed), A, A).numpy()
+        K = term.against(drawn(term, 4, seed), A)(A).numpy()
         np.testing.assert_allclose(K, K.T, atol=1e-10)
         assert np.linalg.eigvalsh(K).min() > -1e-9 * max(1.0, K.diagonal().max())
 
@@ -158,9 +158,9 @@ def test_a_contraction_has_the_gradient_of_the_contracted_matrix(term: Term) -> 
         return
     R = torch.tensor(np.random.default_rng(6).normal(size=(7, 7)))
     G = R + R.T
-    slow = torch.autograd.grad((G * term.covariance(P, X, X)).sum(), list(P.values()))
+    slow = torch.autograd.grad((G * term.against(P, X)(X)).sum(), list(P.values()))
     fixed = {k: v.detach() for k, v in P.items()}
-    value = term.contraction(P, G, X, term.covariance(fixed, X, X))
+    value = term.contraction(P, G, X, term.against(fixed, X)(X))
     fast = torch.autograd.grad(value, list(P.values()))
     for a, b in zip(fast, slow, strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-8, atol=1e-8)
@@ -171,7 +171,7 @@ def test_the_curves_add_up_to_the_posterior_mean(term: Additive) -> None:
     X, A = points(8, 3, 7), points(2, 3, 8)
     P = drawn(term, 3, 9)
     a = torch.tensor(np.random.default_rng(10).normal(size=(2, 8)))
-    whole = (term.covariance(P, A, X) * a).sum(1)
+    whole = (term.against(P, X)(A) * a).sum(1)
     for row in range(2):
         grid = A.U[row]
         curves = term.curves(P, a, X, grid)[row]  # (d, g): variable i at the place of variable g
@@ -208,13 +208,13 @@ def test_scales_mean_the_same_in_every_dimension() -> None:
 def test_the_kernel_composes_its_terms(kernel: Kernel) -> None:
     A, B = points(5, 4, 1), points(6, 4, 2)
     P = drawn(kernel, 4, 3)
-    base = torch.exp(P["constant"]) + sum(t.covariance(P, A, B) for t in kernel.base)
-    outer = sum(t.covariance(P, A, B) for t in kernel.outer)
-    expected = base * kernel.modulation.covariance(P, A, B) + outer
-    np.testing.assert_allclose(kernel.covariance(P, A, B).numpy(), expected.numpy(), rtol=1e-12)
+    base = torch.exp(P["constant"]) + sum(t.against(P, B)(A) for t in kernel.base)
+    outer = sum(t.against(P, B)(A) for t in kernel.outer)
+    expected = base * kernel.modulation.against(P, B)(A) + outer
+    np.testing.assert_allclose(kernel.against(P, B)(A).numpy(), expected.numpy(), rtol=1e-12)
     memo: dict[tuple[int, bytes], torch.Tensor] = {}
-    first = kernel.covariance(P, A, A, memo)
-    again = kernel.covariance(P, A, A, memo)
+    first = kernel.matrix(P, A, memo)
+    again = kernel.matrix(P, A, memo)
     np.testing.assert_array_equal(first.numpy(), again.numpy())
     np.testing.assert_allclose(kernel.diagonal(P, A).numpy(), first.diagonal().numpy(), rtol=1e-10)
 

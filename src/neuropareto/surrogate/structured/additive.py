@@ -16,7 +16,7 @@ from torch import Tensor
 
 from neuropareto.surrogate.structured.parameters import Normal, Parameter, Parameters, Values
 from neuropareto.surrogate.structured.points import DEGREE, Points, legendre
-from neuropareto.surrogate.structured.term import linear_contraction, scale
+from neuropareto.surrogate.structured.term import Against, linear, linear_contraction, scale
 from neuropareto.surrogate.structured.weights import Tight, Weights
 
 
@@ -45,10 +45,9 @@ class Own:
         """sqrt(e^own w_i) (M^T phi(u_i))_k, (n, d K)."""
         return ((A.Phi @ mixing(P)) * self.strength(P).sqrt()[:, None]).flatten(1)
 
-    def covariance(self, P: Values, A: Points, B: Points) -> Tensor:
-        """K (n, n')."""
-        Z = self.features(P, A)
-        return Z @ (Z if A is B else self.features(P, B)).T
+    def against(self, P: Values, B: Points) -> Against:
+        """A -> K (n, n')."""
+        return linear(self.features, P, B)
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """k(u, u) (n,)."""
@@ -104,10 +103,9 @@ class Shared:
         """sqrt(e^{shared + shared_degree_k}) S_k(u), (n, K)."""
         return A.Phi.sum(1) * self._root(P, A.d)
 
-    def covariance(self, P: Values, A: Points, B: Points) -> Tensor:
-        """K (n, n')."""
-        Z = self.features(P, A)
-        return Z @ (Z if A is B else self.features(P, B)).T
+    def against(self, P: Values, B: Points) -> Against:
+        """A -> K (n, n')."""
+        return linear(self.features, P, B)
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """k(u, u) (n,)."""

@@ -6,6 +6,7 @@ Notation: X n data points, C = K + noise I = L L^T, alpha = C^-1 z; A b points a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from neuropareto.surrogate.structured.evidence import leave_one_out, noise
 from neuropareto.surrogate.structured.kernel import Kernel
 from neuropareto.surrogate.structured.parameters import Values
 from neuropareto.surrogate.structured.points import Points
+from neuropareto.surrogate.structured.term import Against
 from neuropareto.surrogate.structured.warp import Inverse, Units, standardised
 
 
@@ -40,11 +42,16 @@ class Conditioned:
         v = units.scaled(y)
         with torch.no_grad():
             z, jacobian, _, _ = standardised(P, v)
-            C = kernel.covariance(P, X, X) + torch.diag(noise(P).expand(len(X)))
+            C = kernel.against(P, X)(X) + torch.diag(noise(P).expand(len(X)))
             L = cholesky(C, jitter=1e-10)
             alpha = torch.cholesky_solve(z[:, None], L)[:, 0]
             density = leave_one_out(L, alpha, jacobian)
         return cls(kernel, P, X, L, alpha, Inverse.of(P, v, units), density)
+
+    @cached_property
+    def _cross(self) -> Against:
+        """A -> K (b, n) between points and the data."""
+        return self.kernel.against(self.P, self.X)
 
     @property
     def noise(self) -> Tensor:
@@ -53,20 +60,20 @@ class Conditioned:
 
     def mean(self, A: Points) -> Tensor:
         """The latent mean at b points, (b,)."""
-        return self.kernel.covariance(self.P, A, self.X) @ self.alpha
+        return self._cross(A) @ self.alpha
 
     def moments(self, A: Points) -> tuple[Tensor, Tensor]:
         """The latent mean and standard deviation at b points, (b,) each."""
-        K = self.kernel.covariance(self.P, A, self.X)
+        K = self._cross(A)
         explained = solve_lower(self.L, K.T).square().sum(0)
         variance = self.kernel.diagonal(self.P, A) - explained
         return K @ self.alpha, variance.clamp_min(1e-12).sqrt()
 
     def joint(self, A: Points) -> tuple[Tensor, Tensor]:
         """The latent mean (b,) and covariance (b, b)."""
-        K = self.kernel.covariance(self.P, A, self.X)
+        K = self._cross(A)
         S = solve_lower(self.L, K.T)
-        return K @ self.alpha, self.kernel.covariance(self.P, A, A) - S.T @ S
+        return K @ self.alpha, self.kernel.against(self.P, A)(A) - S.T @ S
 
     def curves(self, A: Points, grid: Tensor) -> Tensor:
         """The additive part of the latent mean around each point, by variable, (b, d, g).
@@ -74,7 +81,7 @@ class Conditioned:
         With the modulating variables held at a point's values, the mean is a sum of curves with
         dual weights alpha_n Mod(u_J, x_nJ): all of them follow from one matrix product.
         """
-        a = self.kernel.modulation.covariance(self.P, A, self.X) * self.alpha
+        a = self.kernel.modulation.against(self.P, self.X)(A) * self.alpha
         return self.kernel.curves(self.P, a, self.X, grid)
 
 

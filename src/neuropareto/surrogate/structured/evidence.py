@@ -45,7 +45,7 @@ class Evidence:
     def loss(self, P: Values, memo: Memo | None = None) -> float:
         """L at ``P``; a large number where C is not positive definite."""
         with torch.no_grad():
-            K = self.kernel.covariance(P, self.X, self.X, memo)
+            K = self.kernel.matrix(P, self.X, {} if memo is None else memo)
             z, jacobian, _, _ = standardised(P, self.v)
             found = _solved(K, noise(P), z)
             if found is None:
@@ -78,7 +78,7 @@ class Evidence:
         rest = self.table.penalty(P) - jacobian
         with torch.no_grad():
             fixed = {k: v.detach() for k, v in P.items()}
-            K = self.kernel.covariance(fixed, self.X, self.X, memo)
+            K = self.kernel.matrix(fixed, self.X, memo)
             found = _solved(K, spread, z)
             if found is None:
                 return _BROKEN, np.zeros_like(theta)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from neuropareto.surrogate.structured.parameters import Normal, Parameter, Parameters, Values
 from neuropareto.surrogate.structured.points import Points
-from neuropareto.surrogate.structured.term import scale
+from neuropareto.surrogate.structured.term import Against, scale
 from neuropareto.surrogate.structured.weights import Tight, Weights
 
 
@@ -40,14 +40,17 @@ class Pair:
             "pair_degree": Parameter(falling, -7.0, 2.0, Normal(1.0)),
         }
 
-    def covariance(self, P: Values, A: Points, B: Points) -> Tensor:
-        """K (n, n')."""
-        Z = self._z(P, A)
-        Y = Z if A is B else self._z(P, B)
-        S = products(Z)
-        T = S if A is B else products(Y)
-        both = (Z.flatten(1) @ Y.flatten(1).T).square() - S @ T.T
-        return 0.5 * torch.exp(P[self.scale]) * both
+    def against(self, P: Values, B: Points) -> Against:
+        """A -> K (n, n')."""
+        Y = self._z(P, B)
+        T, level = products(Y), 0.5 * torch.exp(P[self.scale])
+
+        def covariance(A: Points) -> Tensor:
+            Z = Y if A is B else self._z(P, A)
+            S = T if A is B else products(Z)
+            return level * ((Z.flatten(1) @ Y.flatten(1).T).square() - S @ T.T)
+
+        return covariance
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """k(u, u) (n,)."""
@@ -104,15 +107,20 @@ class Residual:
             "lengthscale": Parameter.alike(d, start, start - 3.0, start + 4.0, Normal(0.5)),
         }
 
-    def covariance(self, P: Values, A: Points, B: Points) -> Tensor:
-        """K (n, n')."""
+    def against(self, P: Values, B: Points) -> Against:
+        """A -> K (n, n')."""
         inverse = torch.exp(-P["lengthscale"])
         # The cube's middle as origin keeps the cancellation in |a|^2 + |b|^2 - 2 a.b small.
-        Z = (A.U - 0.5) * inverse
-        Y = Z if A is B else (B.U - 0.5) * inverse
-        norms = Z.square().sum(1)[:, None] + Y.square().sum(1)[None]
-        far = (norms - 2.0 * Z @ Y.T).clamp(0.0, 200.0)
-        return torch.exp(P["residual"] - 0.5 * far)
+        Y = (B.U - 0.5) * inverse
+        lengths = Y.square().sum(1)
+
+        def covariance(A: Points) -> Tensor:
+            Z = Y if A is B else (A.U - 0.5) * inverse
+            norms = Z.square().sum(1)[:, None] + lengths[None]
+            far = (norms - 2.0 * Z @ Y.T).clamp(0.0, 200.0)
+            return torch.exp(P["residual"] - 0.5 * far)
+
+        return covariance
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """k(u, u) (n,)."""

@@ -18,7 +18,7 @@ from neuropareto.surrogate.structured.interactions import Pair, Residual
 from neuropareto.surrogate.structured.modulation import Modulation, Unmodulated
 from neuropareto.surrogate.structured.parameters import Normal, Parameter, Parameters, Values
 from neuropareto.surrogate.structured.points import Points
-from neuropareto.surrogate.structured.term import Additive, Term
+from neuropareto.surrogate.structured.term import Additive, Against, Term
 from neuropareto.surrogate.structured.waves import WAVES
 
 Memo = dict[tuple[int, bytes], Tensor]
@@ -60,11 +60,22 @@ class Kernel:
             joined |= term.parameters(d)
         return joined
 
-    def covariance(self, P: Values, A: Points, B: Points, memo: Memo | None = None) -> Tensor:
-        """K (n, n'); with ``memo``, terms whose parameters did not change are not computed again."""
-        base = torch.exp(P["constant"]) + sum(_matrix(term, P, A, B, memo) for term in self.base)
-        K = base * _matrix(self.modulation, P, A, B, memo)
-        return K + sum(_matrix(term, P, A, B, memo) for term in self.outer)
+    def against(self, P: Values, B: Points) -> Against:
+        """A -> K (n, n')."""
+        base, outer = ([term.against(P, B) for term in terms] for terms in (self.base, self.outer))
+        factor, constant = self.modulation.against(P, B), torch.exp(P["constant"])
+
+        def covariance(A: Points) -> Tensor:
+            K = (constant + sum(term(A) for term in base)) * factor(A)
+            return K + sum(term(A) for term in outer)
+
+        return covariance
+
+    def matrix(self, P: Values, X: Points, memo: Memo) -> Tensor:
+        """K (n, n) of the data; terms whose parameters are in ``memo`` are not computed again."""
+        base = torch.exp(P["constant"]) + sum(_matrix(term, P, X, memo) for term in self.base)
+        K = base * _matrix(self.modulation, P, X, memo)
+        return K + sum(_matrix(term, P, X, memo) for term in self.outer)
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """k(u, u) (n,)."""
@@ -80,7 +91,7 @@ class Kernel:
         fixed = {k: v.detach() for k, v in P.items()}
 
         def own(term: Term) -> Tensor:
-            return _matrix(term, fixed, X, X, memo)
+            return _matrix(term, fixed, X, memo)
 
         factor = own(self.modulation)
         base = torch.exp(fixed["constant"]) + sum(own(term) for term in self.base)
@@ -96,10 +107,8 @@ class Kernel:
         return torch.stack([term.curves(P, a, X, grid) for term in self.curved]).sum(0)
 
 
-def _matrix(term: Term, P: Values, A: Points, B: Points, memo: Memo | None) -> Tensor:
-    if memo is None:
-        return term.covariance(P, A, B)
-    key = (id(term), b"".join(P[k].numpy().tobytes() for k in term.parameters(A.d)))
+def _matrix(term: Term, P: Values, X: Points, memo: Memo) -> Tensor:
+    key = (id(term), b"".join(P[k].numpy().tobytes() for k in term.parameters(X.d)))
     if key not in memo:
-        memo[key] = term.covariance(P, A, B)
+        memo[key] = term.against(P, X)(X)
     return memo[key]

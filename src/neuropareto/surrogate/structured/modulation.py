@@ -22,7 +22,7 @@ from neuropareto.surrogate.structured.parameters import (
     Values,
 )
 from neuropareto.surrogate.structured.points import DEGREE, Points, legendre
-from neuropareto.surrogate.structured.term import Term
+from neuropareto.surrogate.structured.term import Against, Term
 
 
 class Modulation(Term, Protocol):
@@ -44,9 +44,9 @@ class Unmodulated:
         """None."""
         return {}
 
-    def covariance(self, P: Values, A: Points, B: Points) -> Tensor:
-        """Ones (n, n')."""
-        return A.U.new_ones(len(A), len(B))
+    def against(self, P: Values, B: Points) -> Against:
+        """A -> ones (n, n')."""
+        return lambda A: A.U.new_ones(len(A), len(B))
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """Ones (n,)."""
@@ -67,9 +67,10 @@ class SumOfModulators:
         """See :func:`modulator_parameters`."""
         return modulator_parameters(len(self.J))
 
-    def covariance(self, P: Values, A: Points, B: Points) -> Tensor:
-        """Mod (n, n')."""
-        return 1.0 + modulators(P, self.J, A, B).sum(0)
+    def against(self, P: Values, B: Points) -> Against:
+        """A -> Mod (n, n')."""
+        factors = modulators(P, self.J, B)
+        return lambda A: 1.0 + factors(A).sum(0)
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """Mod(u, u) (n,)."""
@@ -90,9 +91,10 @@ class ProductOfModulators:
         """See :func:`modulator_parameters`."""
         return modulator_parameters(len(self.J))
 
-    def covariance(self, P: Values, A: Points, B: Points) -> Tensor:
-        """Mod (n, n')."""
-        return _product(1.0 + modulators(P, self.J, A, B))
+    def against(self, P: Values, B: Points) -> Against:
+        """A -> Mod (n, n')."""
+        factors = modulators(P, self.J, B)
+        return lambda A: _product(1.0 + factors(A))
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """Mod(u, u) (n,)."""
@@ -101,7 +103,7 @@ class ProductOfModulators:
     def contraction(self, P: Values, G: Tensor, X: Points, K: Tensor) -> Tensor:
         """T_j meets G times the product of all other factors."""
         with torch.no_grad():
-            others = _products_of_others(1.0 + modulators(P, self.J, X, X))
+            others = _products_of_others(1.0 + modulators(P, self.J, X)(X))
         return modulator_contraction(P, self.J, G * others, X)
 
 
@@ -117,16 +119,21 @@ def modulator_parameters(k: int) -> Parameters:
     }
 
 
-def modulators(P: Values, J: tuple[int, ...], A: Points, B: Points) -> Tensor:
+def modulators(P: Values, J: tuple[int, ...], B: Points) -> Against:
     """T_j = v_j sum_k e^{-k/2} phi_k(t_j) phi_k(t'_j) + r_j exp(-(t_j - t'_j)^2 / (2 l^2)).
 
-    v = e^modulator, r = e^rough, l = e^rough_length; (k, n, n').
+    v = e^modulator, r = e^rough, l = e^rough_length; a function A -> T (k, n, n').
     """
-    s = warped(P, A.U[:, list(J)]).T
-    t = s if A is B else warped(P, B.U[:, list(J)]).T
-    Z = _smooth(P, s)
-    Y = Z if A is B else _smooth(P, t)
-    return Z @ Y.transpose(1, 2) + _rough(P, s, t)
+    columns = list(J)
+    t = warped(P, B.U[:, columns]).T
+    Y = _smooth(P, t)
+
+    def factors(A: Points) -> Tensor:
+        s = t if A is B else warped(P, A.U[:, columns]).T
+        Z = Y if A is B else _smooth(P, s)
+        return Z @ Y.transpose(1, 2) + _rough(P, s, t)
+
+    return factors
 
 
 def modulator_contraction(P: Values, J: tuple[int, ...], G: Tensor, X: Points) -> Tensor:

@@ -14,7 +14,13 @@ from torch import Tensor
 
 from neuropareto.surrogate.structured.parameters import Normal, Parameter, Parameters, Values
 from neuropareto.surrogate.structured.points import Points
-from neuropareto.surrogate.structured.term import Additive, linear_contraction, scale
+from neuropareto.surrogate.structured.term import (
+    Additive,
+    Against,
+    linear,
+    linear_contraction,
+    scale,
+)
 
 FREQUENCIES = (2.5, 28.0)
 
@@ -36,10 +42,9 @@ class OwnPhase:
         """sqrt(e^wave / d) (cos, sin)(2 pi nu u_i), (n, 2 d)."""
         return wave(P, A.U).flatten(1) * torch.exp(0.5 * P["wave"]) / math.sqrt(A.d)
 
-    def covariance(self, P: Values, A: Points, B: Points) -> Tensor:
-        """K (n, n')."""
-        Z = self.features(P, A)
-        return Z @ (Z if A is B else self.features(P, B)).T
+    def against(self, P: Values, B: Points) -> Against:
+        """A -> K (n, n')."""
+        return linear(self.features, P, B)
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """k(u, u) = e^wave, (n,)."""
@@ -67,10 +72,9 @@ class CommonPhase:
         """sqrt(e^common_wave / d) sum_i (cos, sin)(2 pi nu u_i), (n, 2)."""
         return wave(P, A.U).sum(1) * torch.exp(0.5 * P["common_wave"]) / math.sqrt(A.d)
 
-    def covariance(self, P: Values, A: Points, B: Points) -> Tensor:
-        """K (n, n')."""
-        Z = self.features(P, A)
-        return Z @ (Z if A is B else self.features(P, B)).T
+    def against(self, P: Values, B: Points) -> Against:
+        """A -> K (n, n')."""
+        return linear(self.features, P, B)
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """k(u, u) (n,)."""
