@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -50,6 +50,16 @@ class Algorithm(Protocol):
         ``pending`` (p, d) are points proposed earlier whose results are not known yet; new points
         should not repeat them. The archive may be empty, small, or full of failures.
         """
+        ...
+
+
+@runtime_checkable
+class Batched(Protocol):
+    """An algorithm that was published with a round of its own size; benchmarks ask for that."""
+
+    @property
+    def batch(self) -> int:
+        """Evaluations a round."""
         ...
 
 

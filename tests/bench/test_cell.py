@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from neuropareto.algorithm import RandomSearch
 from neuropareto.bench.cell import Places, run_cell
 from neuropareto.bench.grid import Cell, Grid, Task
 from neuropareto.bench.record import Record, read, read_with_extra
@@ -52,6 +53,18 @@ def test_exactly_the_budget_is_spent(tmp_path: Path) -> None:
     record = run_cell(Cell(task, "nsga2", 0), tmp_path)
     assert len(record.F) == 37
     assert [note["proposed"] for note in record.notes] == [10, 10, 2]
+
+
+def test_an_algorithm_with_a_round_of_its_own_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dataclass(frozen=True)
+    class ByFours(RandomSearch):
+        batch: int = 4
+
+    monkeypatch.setattr("neuropareto.bench.cell.algorithm", lambda name: ByFours())
+    record = run_cell(Cell(Task("zdt1", 6, 2, "plain", 25, 10, 15), "fours", 0), tmp_path)
+    assert [note["proposed"] for note in record.notes] == [4, 4, 2]
 
 
 def test_the_record_is_what_was_returned(small: Grid, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from neuropareto.algorithm import Batched
 from neuropareto.algorithms import algorithm
 from neuropareto.bench import measures
 from neuropareto.bench.grid import Cell
@@ -73,11 +74,13 @@ def run_cell(
     places = Places(folder, cell)
     problem = cell.task.instance(cell.seed)
     optimizer, before = _resumed(places, problem)
+    a = optimizer.algorithm
+    batch = a.batch if isinstance(a, Batched) else cell.task.batch
     began = saved = time.perf_counter()
     while (done := len(optimizer.succeeded)) < cell.task.budget:
         # The start design is one batch: no model is waiting for a part of it.
         start = cell.task.n_initial
-        n = start - done if done < start else min(cell.task.batch, cell.task.budget - done)
+        n = start - done if done < start else min(batch, cell.task.budget - done)
         evaluate(problem, optimizer.ask(n), optimizer)
         told(len(optimizer.succeeded))
         now = time.perf_counter()
