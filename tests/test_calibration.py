@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import check_grad
 from scipy.special import softmax
 
 from neuropareto.calibration import (
+    Calibration,
+    MatrixScaling,
     Temperature,
     Uncalibrated,
+    _affine_nll,
+    _centred,
     ace,
     adaptive_reliability,
     ece,
@@ -70,6 +75,57 @@ def test_a_few_right_answers_do_not_make_the_model_certain() -> None:
 
 def test_uncalibrated_is_one_whatever_the_data() -> None:
     assert Uncalibrated().temperature(*planted(100, 3.0)) == 1.0
+
+
+def easy_and_hard(n: int, seed: int = 0) -> tuple[Array, np.typing.NDArray[np.int64]]:
+    """Logits that are too modest about class 1 and too bold about which of the others it is."""
+    rng = np.random.default_rng(seed)
+    first = np.where(rng.random(n) < 0.5, 4.0, -4.0)
+    rest = 1.5 * rng.normal(size=(n, 3))
+    p1 = 1 / (1 + np.exp(-first))
+    others = 1 + rng.integers(3, size=n)
+    labels = 1 + np.where(rng.random(n) < p1, 0, others)
+    return np.column_stack([0.5 * first, rest])[:, None, :], labels
+
+
+def test_matrix_scaling_serves_easy_and_hard_classes_where_one_temperature_cannot() -> None:
+    z, labels = easy_and_hard(3000)
+    other, truth = easy_and_hard(3000, seed=1)
+    found = {}
+    specs: dict[str, Calibration] = {"one": Temperature(), "matrix": MatrixScaling()}
+    for name, spec in specs.items():
+        p = softmax(spec.scaling(z, labels).applied(other), axis=-1).mean(axis=1)
+        found[name] = ece(p, truth)
+    assert found["matrix"] < 0.5 * found["one"]
+    assert found["matrix"] < 0.04
+
+
+def test_matrix_scaling_with_tight_priors_is_temperature_scaling() -> None:
+    z, labels = planted(2000, 2.0)
+    tight = MatrixScaling(mixing_std=1e-4, shift_std=1e-4).scaling(z, labels)
+    assert tight.temperature == pytest.approx(Temperature().temperature(z, labels), rel=0.01)
+    assert softmax(tight.applied(z), axis=-1) == pytest.approx(tempered(z, 2.0), abs=0.03)
+
+
+def test_the_gradient_of_the_affine_loss() -> None:
+    rng = np.random.default_rng(0)
+    z, y = _centred(rng.normal(size=(30, 4, 3))), rng.integers(0, 3, 30)
+    x = 0.3 * rng.normal(size=1 + 9 + 3)
+    off = check_grad(lambda x: _affine_nll(x, z, y)[0], lambda x: _affine_nll(x, z, y)[1], x)
+    assert off < 1e-4
+
+
+def test_matrix_scaling_of_nothing_changes_nothing() -> None:
+    nothing = MatrixScaling().scaling(np.empty((0, 3, 4)), np.empty(0, dtype=np.int64))
+    z = np.random.default_rng(0).normal(size=(5, 4))
+    assert nothing.temperature == 1.0
+    assert softmax(nothing.applied(z), axis=-1) == pytest.approx(softmax(z, axis=-1))
+
+
+def test_a_few_right_answers_do_not_make_the_matrix_certain() -> None:
+    z = np.tile([[[2.0, 0.0]]], (3, 1, 1))
+    p = softmax(MatrixScaling().scaling(z, np.array([1, 1, 1])).applied(z), axis=-1)
+    assert 0.8 < p[0, 0, 0] < 0.995
 
 
 def test_tempered_softmax_by_hand() -> None:
@@ -142,3 +198,5 @@ def test_refusals_say_what_was_expected() -> None:
         mce(np.empty((0, 2)), np.empty(0, dtype=np.int64))
     with pytest.raises(ValueError, match="prior_std > 0"):
         Temperature(prior_std=0.0)
+    with pytest.raises(ValueError, match="positive standard deviations"):
+        MatrixScaling(mixing_std=0.0)

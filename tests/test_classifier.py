@@ -12,6 +12,7 @@ from neuropareto.calibration import ece
 from neuropareto.classifier import (
     AdaptiveDropout,
     FittedRankClassifier,
+    MatrixScaling,
     NoDropout,
     RankClassifier,
     Temperature,
@@ -35,6 +36,7 @@ SPECS = {
     "default": RankClassifier(),
     "no dropout": RankClassifier(dropout=NoDropout()),
     "uncalibrated": RankClassifier(calibration=Uncalibrated()),
+    "matrix": RankClassifier(calibration=MatrixScaling()),
     "three classes": RankClassifier(k=3, width=16, dropout=AdaptiveDropout(p=0.2, s0=4, s_max=10)),
     "no folds": RankClassifier(training=Training(folds=0)),
     "small batches": RankClassifier(training=Training(batch=32, folds=2)),

@@ -2,9 +2,10 @@
 "Empirical calibration validation").
 
 Notation: n points, S stochastic passes, K classes; logits (n, S, K), probability (n, K), labels
-(n,) in 1..K. The temperature is a part of the classifier with one method; ``Uncalibrated`` is its
-null object. The confidence of a prediction is its largest probability, its accuracy whether that
-class is the label; ECE, MCE and ACE compare the two in bins.
+(n,) in 1..K. A calibration turns held-out logits into a ``Scaling``: ``Temperature`` is the paper's,
+``MatrixScaling`` ours where one temperature cannot serve all classes, ``Uncalibrated`` the null
+object. The confidence of a prediction is its largest probability, its accuracy whether that class
+is the label; ECE, MCE and ACE compare the two in bins.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import logsumexp, softmax
 from scipy.stats import rankdata
 
@@ -43,12 +44,53 @@ def mean_nll(logits: Array, labels: Labels, temperature: float) -> float:
     return float(-np.mean(logsumexp(chosen, axis=1) - np.log(chosen.shape[1])))
 
 
-class Calibration(Protocol):
-    """How held-out logits become a temperature."""
+class Scaling(Protocol):
+    """A map of logits that was fitted to held-out ones."""
 
-    def temperature(self, logits: Array, labels: Labels) -> float:
-        """The temperature T > 0 for held-out logits (n, S, K) and labels (n,); n may be 0."""
+    @property
+    def temperature(self) -> float:
+        """The temperature, or the one that scales as much on the average of the classes."""
         ...
+
+    def applied(self, logits: Array) -> Array:
+        """Calibrated logits, (..., K) -> (..., K); their softmax is the prediction."""
+        ...
+
+
+class Calibration(Protocol):
+    """How held-out logits become a scaling."""
+
+    def scaling(self, logits: Array, labels: Labels) -> Scaling:
+        """The scaling for held-out logits (n, S, K) and labels (n,); n may be 0."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tempered:
+    """z -> z / T. Paper: Eq. temp_softmax."""
+
+    temperature: float
+
+    def applied(self, logits: Array) -> Array:
+        """Logits over the temperature."""
+        return logits / self.temperature
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """z -> A (z - mean_k z_k) + b with ``matrix`` A (K, K) and ``shift`` b (K,)."""
+
+    matrix: Array
+    shift: Array
+
+    @property
+    def temperature(self) -> float:
+        """K / trace(A): for A = I / T it is T."""
+        return float(len(self.matrix) / np.trace(self.matrix))
+
+    def applied(self, logits: Array) -> Array:
+        """Centred, mixed and shifted logits."""
+        return np.asarray(_centred(logits) @ self.matrix.T + self.shift)
 
 
 @dataclass(frozen=True)
@@ -70,6 +112,10 @@ class Temperature:
                 f"{self.limit}."
             )
 
+    def scaling(self, logits: Array, labels: Labels) -> Tempered:
+        """Division by the most probable temperature."""
+        return Tempered(self.temperature(logits, labels))
+
     def temperature(self, logits: Array, labels: Labels) -> float:
         """The most probable temperature for held-out logits (n, S, K) and labels (n,)."""
         n = len(labels)
@@ -88,8 +134,57 @@ class Temperature:
 
 
 @dataclass(frozen=True)
+class MatrixScaling:
+    """A = s I + D and b of z -> A z + b that minimise the held-out negative log-likelihood.
+
+    Priors: log s normal with standard deviation ``prior_std``, the K^2 entries of D and the K of b
+    normal around 0 with ``mixing_std`` and ``shift_std``. With D = b = 0 it is temperature scaling;
+    it helps where some classes are easy to tell and others are not, which no single temperature can
+    express: the easy ones come out too unsure and the hard ones too sure.
+    """
+
+    prior_std: float = 1.0
+    mixing_std: float = 0.3
+    shift_std: float = 1.0
+    limit: float = 20.0
+
+    def __post_init__(self) -> None:
+        if min(self.prior_std, self.mixing_std, self.shift_std) <= 0 or self.limit <= 1:
+            raise ValueError(
+                f"MatrixScaling needs positive standard deviations and limit > 1, got "
+                f"{self.prior_std}, {self.mixing_std}, {self.shift_std} and {self.limit}."
+            )
+
+    def scaling(self, logits: Array, labels: Labels) -> Affine:
+        """The most probable affine map for held-out logits (n, S, K) and labels (n,)."""
+        k = logits.shape[2]
+        if len(labels) == 0:
+            return Affine(np.eye(k), np.zeros(k))
+        z, y = _centred(logits), np.asarray(labels) - 1
+        spread = np.concatenate(
+            [[self.prior_std], np.full(k * k, self.mixing_std), np.full(k, self.shift_std)]
+        )
+
+        def loss(x: Array) -> tuple[float, Array]:
+            value, slope = _affine_nll(x, z, y)
+            return value + 0.5 * float(np.sum((x / spread) ** 2)), slope + x / spread**2
+
+        reach = float(np.log(self.limit))
+        bounds = [(-reach, reach)] + [(None, None)] * (len(spread) - 1)
+        found = minimize(
+            loss, np.zeros(len(spread)), jac=True, method="L-BFGS-B", bounds=bounds,
+            options={"maxiter": 200},
+        )  # fmt: skip
+        return Affine(*_unpacked(found.x, k))
+
+
+@dataclass(frozen=True)
 class Uncalibrated:
     """No temperature scaling: T = 1 whatever was held out."""
+
+    def scaling(self, logits: Array, labels: Labels) -> Tempered:
+        """Division by 1."""
+        return Tempered(1.0)
 
     def temperature(self, logits: Array, labels: Labels) -> float:
         """Always 1."""
@@ -161,6 +256,36 @@ def mce(probability: Array, labels: Labels, bins: int = 15) -> float:
 def ace(probability: Array, labels: Labels, bins: int = 15) -> float:
     """Adaptive calibration error: as :func:`ece`, in bins of equal mass."""
     return adaptive_reliability(probability, labels, bins).error
+
+
+def _centred(logits: Array) -> Array:
+    """Logits with mean 0 over the classes: softmax does not see the mean, a matrix would."""
+    z = np.asarray(logits, dtype=np.float64)
+    return np.asarray(z - z.mean(axis=-1, keepdims=True))
+
+
+def _unpacked(x: Array, k: int) -> tuple[Array, Array]:
+    """x = (log s, D, b) as the matrix s I + D and the shift b."""
+    return np.exp(x[0]) * np.eye(k) + x[1 : 1 + k * k].reshape(k, k), x[1 + k * k :]
+
+
+def _affine_nll(x: Array, z: Array, y: Labels) -> tuple[float, Array]:
+    """Sum of -log mean_s softmax(A z_s + b)_y over the points and its gradient in x."""
+    n, passes, k = z.shape
+    matrix, shift = _unpacked(x, k)
+    scores = z @ matrix.T + shift
+    log_p = scores - logsumexp(scores, axis=-1, keepdims=True)
+    chosen = log_p[np.arange(n), :, y]
+    total = logsumexp(chosen, axis=1, keepdims=True)
+    error = np.exp(log_p)
+    error[np.arange(n), :, y] -= 1.0
+    # A pass counts by its share in the probability of the label.
+    error *= np.exp(chosen - total)[:, :, None]
+    by_matrix = np.einsum("nsi,nsj->ij", error, z)
+    slope = np.concatenate(
+        [[np.exp(x[0]) * np.trace(by_matrix)], by_matrix.ravel(), error.sum(axis=(0, 1))]
+    )
+    return float(np.sum(np.log(passes) - total)), slope
 
 
 def _averaged(

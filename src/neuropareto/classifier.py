@@ -4,7 +4,7 @@ Notation: n points, d variables, H hidden units, K rank classes (1 = non-dominat
 passes. ``RankClassifier`` is the spec, ``fit`` gives a pure function from points to a
 ``RankBelief``: the dropout masks of all passes are drawn in ``fit``, so every candidate meets the
 same sampled networks. Swappable parts: ``dropout`` (``AdaptiveDropout``, ``NoDropout``),
-``calibration`` (``Temperature``, ``Uncalibrated``) and ``training``.
+``calibration`` (``Temperature``, ``MatrixScaling``, ``Uncalibrated``) and ``training``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,15 @@ import torch
 from torch import Tensor
 
 from neuropareto import rank_network as network
-from neuropareto.calibration import Calibration, Temperature, Uncalibrated, ece, tempered
+from neuropareto.calibration import (
+    Calibration,
+    MatrixScaling,
+    Scaling,
+    Temperature,
+    Uncalibrated,
+    ece,
+    tempered,
+)
 from neuropareto.dropout import (
     AdaptiveDropout,
     Counts,
@@ -42,6 +50,7 @@ __all__ = [
     "Classifier",
     "FittedClassifier",
     "FittedRankClassifier",
+    "MatrixScaling",
     "NoDropout",
     "RankBelief",
     "RankClassifier",
@@ -163,24 +172,24 @@ class RankClassifier:
         P, step, loss = network.trained(start, data, self.training, steps, generator)
         logits = network.held_out(P, data, drawn).double().cpu().numpy()
         seen = labels[data.held.cpu().numpy()]
-        temperature = self.calibration.temperature(logits, seen)
+        scaling = self.calibration.scaling(logits, seen)
         notes: dict[str, Any] = {
             "n": len(U),
             "classes": np.bincount(labels, minlength=self.k + 1)[1:].tolist(),
             "warm": known is not None,
             "steps": step,
-            "temperature": temperature,
+            "temperature": scaling.temperature,
             "held_out": len(seen),
         }
         if len(seen):
-            belief = tempered(logits, temperature).mean(axis=1)
+            belief = tempered(scaling.applied(logits), 1.0).mean(axis=1)
             notes["held_out_loss"] = loss
             notes["held_out_ece"] = ece(belief, seen)
             notes["held_out_accuracy"] = float(np.mean(belief.argmax(axis=1) + 1 == seen))
         final = {name: value[-1:] for name, value in P.items()}
         final["b3"] = final["b3"] - data.class_weight.log()
         kept = {name: value.cpu().numpy() for name, value in P.items()}
-        return FittedRankClassifier(self.dropout, final, drawn, temperature, kept, notes)
+        return FittedRankClassifier(self.dropout, final, drawn, scaling, kept, notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +199,15 @@ class FittedRankClassifier:
     dropout: Dropout
     parameters: Parameters = field(repr=False)
     masks: Tensor = field(repr=False)
-    temperature: float
+    scaling: Scaling
     warm: Memory = field(repr=False)
     notes: Mapping[str, Any]
     _cache: dict[bytes, RankBelief] = field(default_factory=dict, repr=False)
+
+    @property
+    def temperature(self) -> float:
+        """The temperature T of Eq. temp_softmax, or the average one of an affine scaling."""
+        return self.scaling.temperature
 
     def predict(self, U: Array) -> RankBelief:
         """The belief about points ``U`` (n, d) of the unit cube; arrays are read-only.
@@ -246,8 +260,8 @@ class FittedRankClassifier:
         thinned = (P["W2"] * block[:, None, :]).flatten(0, 1)
         x = torch.relu((H1 @ thinned.mT).view(len(H1), *block.shape) + P["b2"])
         h3 = torch.nn.functional.layer_norm(x, x.shape[-1:], P["g2"][0], P["c2"][0])
-        z = (h3 @ P["W3"][0].mT + P["b3"]).double()
-        return np.asarray(torch.softmax(z / self.temperature, dim=-1).cpu().numpy())
+        z = self.scaling.applied((h3 @ P["W3"][0].mT + P["b3"]).double().cpu().numpy())
+        return np.asarray(torch.softmax(torch.from_numpy(z), dim=-1).numpy())
 
 
 def bounded_k(k: int, budget: int, n_min: int = 15) -> int:

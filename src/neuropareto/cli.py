@@ -29,7 +29,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("neuropareto.commands.report", "one HTML page about a study"),
     "doctor": ("neuropareto.commands.doctor", "check a study, rescue a damaged one"),
     "demo": ("neuropareto.demo", "a complete run on the geothermal reservoir"),
+    "tune": (
+        "neuropareto.commands.tune",
+        "find settings: grid search, or two stages on your problem",
+    ),
     "bench": ("neuropareto.bench.commands", "campaigns, tables and figures of the paper"),
+    "analyse": ("neuropareto.commands.analyse", "bound, calibration and timing, measured on runs"),
 }
 
 EX_TEMPFAIL = 75

@@ -141,7 +141,7 @@ def test_parts_are_fitted_to_a_record(name: str, modelled: Path, tmp_path: Path)
 def test_the_dropout_index_is_compared_with_an_ensemble(tmp_path: Path) -> None:
     material = Material([tmp_path])
     assert save("information-gain", material, tmp_path)[0].stat().st_size > 5_000
-    assert material.account() == ("Made without records: it needs no runs.",)
+    assert material.account() == ("Made without records of runs.",)
 
 
 @pytest.mark.parametrize(

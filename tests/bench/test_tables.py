@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from neuropareto.analysis.timing import COMPONENTS
 from neuropareto.bench.cell import run_cell
 from neuropareto.bench.grid import Cell, Scale, load
 from neuropareto.bench.layout import FORMS, Table, render
@@ -12,7 +13,7 @@ from neuropareto.bench.material import Material, missing_lines, ranges
 from neuropareto.bench.measures import IGD
 from neuropareto.bench.records import Records
 from neuropareto.bench.tables import TABLES, table
-from neuropareto.bench.tables.costs import COMPONENTS, component_shares
+from neuropareto.bench.tables.costs import component_shares
 
 
 def cell(made: Table, row: str, column: str) -> str:
@@ -26,7 +27,10 @@ NAMES = [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_table_can_be_printed_without_any_record(name: str, tmp_path: Path) -> None:
+def test_every_table_can_be_printed_without_any_record(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # away from the committed records that a table may fall back on
     made = table(name, Material([tmp_path]))
     for form in FORMS:
         assert made.title and render(made, form)
@@ -132,11 +136,14 @@ def test_the_grid_table_reads_our_settings(tmp_path: Path) -> None:
     assert settings["Bayesian classifier", "Hidden width"] == str(RankClassifier().width)
 
 
-def test_tools_that_do_not_exist_are_named(tmp_path: Path) -> None:
-    for name in ("rho", "retuning"):
-        assert any(
-            "neuropareto.analysis" in line for line in table(name, Material([tmp_path])).missing
-        )
+def test_tools_that_have_not_been_run_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    missing = table("retuning", Material([tmp_path])).missing
+    assert any("neuropareto tune two-stage" in line for line in missing)
+    missing = table("rho", Material([tmp_path])).missing
+    assert any("neuropareto analyse observe dtlz2 -d 200" in line for line in missing)
 
 
 def test_unknown_tables_are_named(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -16,6 +17,7 @@ from neuropareto.study import Study, StudyError
 from neuropareto.study.file import StudyFileError, read
 from neuropareto.study.limits import FailureStop, Limits, Retries
 from neuropareto.study.readings import CsvColumn, JsonPath, LinePattern
+from neuropareto.study.spec import describe
 from neuropareto.study.template import CsvPoint, JsonPoint, Template
 from neuropareto.study.toml_table import lines_of
 from neuropareto.study.trust import fingerprint, is_trusted, remember, state_file
@@ -104,6 +106,53 @@ g = "maximize"
 [algorithm]
 name = "random"
 """
+
+
+BY_HAND = """
+budget = 5
+[variables]
+a = [0, 1]
+[objectives]
+f = "minimize"
+g = "maximize"
+[algorithm]
+"""
+
+
+def test_settings_of_the_algorithm_from_a_file(home: Path) -> None:
+    spec = NSGA2(population=24, eta_mutation=7.5)
+    (home / "tuned.json").write_text(json.dumps({"algorithm": describe(spec)}))
+    assert read(written(home, BY_HAND + 'file = "tuned.json"')).algorithm == spec
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("not json", "holds no settings"),
+        ("[1]", "holds no settings"),
+        ('{"algorithm": {"class": "os:system", "fields": {}}}', "holds no settings"),
+        ('{"algorithm": 3}', "no algorithm|holds no settings"),
+    ],
+)
+def test_a_file_of_settings_that_is_none(home: Path, text: str, said: str) -> None:
+    (home / "tuned.json").write_text(text)
+    with pytest.raises(StudyFileError, match=said):
+        read(written(home, BY_HAND + 'file = "tuned.json"'))
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ('file = "../tuned.json"', "leaves the folder"),
+        ('file = "missing.json"', "holds no settings"),
+        ('file = "tuned.json"\nname = "nsga2"', "the file sets everything"),
+    ],
+)
+def test_a_file_of_settings_beside_the_study_file_and_alone(
+    home: Path, lines: str, said: str
+) -> None:
+    with pytest.raises(StudyFileError, match=said):
+        read(written(home, BY_HAND + lines))
 
 
 def test_everything_a_file_can_say(home: Path) -> None:

@@ -90,7 +90,7 @@ class Material:
     def account(self) -> tuple[str, ...]:
         """What was used, in sentences."""
         if not self._wanted and not self._used:
-            return ("Made without records: it needs no runs.",)
+            return ("Made without records of runs.",)
         return account(self.used)
 
     def missing_lines(self) -> tuple[str, ...]:

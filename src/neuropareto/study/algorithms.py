@@ -1,16 +1,20 @@
-"""An algorithm by name with options, as a study file may give it.
+"""An algorithm as a study file may give it: by name with options, or from a file of its settings.
 
-Only names of this package count, so a file never decides what is imported; only simple fields
-(numbers, words, truth values) can be set.
+Only names of this package count, so a file never decides what is imported; options are simple
+fields (numbers, words, truth values), a file of settings may set them all.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from neuropareto.algorithm import Algorithm
+from neuropareto.study.errors import StudyError
+from neuropareto.study.spec import build
 
 
 def algorithm_of(name: str, options: Mapping[str, Any]) -> Algorithm:
@@ -34,3 +38,18 @@ def algorithm_of(name: str, options: Mapping[str, Any]) -> Algorithm:
             raise ValueError(f"the option {key!r} must be {wanted.__name__}, got {value!r}")
     built: Algorithm = dataclasses.replace(spec, **options) if options else spec
     return built
+
+
+def algorithm_in(path: Path) -> Algorithm:
+    """The algorithm that a JSON file describes under "algorithm", as ``neuropareto tune`` writes it.
+
+    Raises ValueError if there is none.
+    """
+    try:
+        made = build(json.loads(path.read_text(encoding="utf-8"))["algorithm"])
+    except (OSError, KeyError, TypeError, ValueError, RecursionError, StudyError) as error:
+        raise ValueError(f"{path.name} holds no settings of an algorithm: {error}") from None
+    if not callable(getattr(made, "propose", None)):
+        raise ValueError(f"{path.name} describes {type(made).__name__}, which is no algorithm")
+    algorithm: Algorithm = made
+    return algorithm

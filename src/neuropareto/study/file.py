@@ -14,7 +14,7 @@ from typing import Any
 from neuropareto.algorithm import Algorithm
 from neuropareto.optimizer import start_design_size
 from neuropareto.space import Space
-from neuropareto.study.algorithms import algorithm_of
+from neuropareto.study.algorithms import algorithm_in, algorithm_of
 from neuropareto.study.errors import StudyError
 from neuropareto.study.limits import FailureStop, Limits, Retries
 from neuropareto.study.readings import Constraint
@@ -132,7 +132,7 @@ def read(path: Path) -> StudyFile:
         objectives=objectives,
         constraints=constraints,
         reference_point=reference,
-        algorithm=_algorithm(root.table("algorithm")),
+        algorithm=_algorithm(root.table("algorithm"), home),
         simulator=simulator,
         limits=limits,
         retries=_retries(root.table("retries")),
@@ -142,7 +142,9 @@ def read(path: Path) -> StudyFile:
     return found
 
 
-def _algorithm(table: Table) -> Algorithm:
+def _algorithm(table: Table, home: Path) -> Algorithm:
+    if "file" in table.values:
+        return _tuned(table, home)
     name = table.text("name", "neuropareto")
     try:
         algorithm_of(name, {})
@@ -155,6 +157,18 @@ def _algorithm(table: Table) -> Algorithm:
         except ValueError as error:
             table.wrong(key, str(error))
     return algorithm_of(name, options)
+
+
+def _tuned(table: Table, home: Path) -> Algorithm:
+    """The algorithm of a file of settings beside the study file."""
+    others = [key for key in table.values if key != "file"]
+    if others:
+        table.wrong(others[0], "the file sets everything; leave this out, or leave out file")
+    path = beside(table, "file", home, table.text("file"))
+    try:
+        return algorithm_in(path)
+    except ValueError as error:
+        table.wrong("file", str(error).rstrip("."))
 
 
 def _retries(table: Table) -> Retries:

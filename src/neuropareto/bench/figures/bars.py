@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuropareto.analysis.timing import stage_curves, stage_seconds
 from neuropareto.bench import printed
 from neuropareto.bench.figures.curves import noted_records, only_task
 from neuropareto.bench.figures.style import (
@@ -74,13 +75,16 @@ def ablation(material: Material) -> Figure:
 
 
 def sensitivity(material: Material, name: str, title: str, x: str) -> Figure:
-    """Final hypervolume against one setting, with standard errors."""
+    """Final hypervolume against one setting, with standard errors; IGD where all of it is 0."""
     grid = material.grid(name)
     material.expect(grid.cells)
     measure = MEASURES[printed.tables()[name]["measure"]]
     task = only_task(grid)
     rows = printed.rows_of(name)
     spreads = [Spread.of(array(material.values(task, row["algorithm"], measure))) for row in rows]
+    if all(spread.mean == 0 for spread in spreads if spread.n):
+        measure = IGD  # no run has reached the reference point: hypervolume tells nothing
+        spreads = [Spread.of(array(material.values(task, r["algorithm"], IGD))) for r in rows]
     if not any(spread.n for spread in spreads):
         raise NotYet(f"None of its settings has been run; run `neuropareto bench run {name}`.")
     figure = new_figure(6.2, 4.0)
@@ -126,17 +130,11 @@ def timing(material: Material) -> Figure:
     figure = new_figure(9.8, 4.0)
     left, right = panels(figure, 2, 2)
     x = np.array([note["evaluations"] for note in records[0].notes], dtype=np.float64)
-    n = min(len(record.notes) for record in records)
+    curves = stage_curves([record.notes for record in records], STAGES)
+    n = curves.shape[1]
     bottom: Array = np.zeros(n)
     step = float(np.min(np.diff(x[:n]))) if n > 1 else 10.0
-    for stage, color in STAGES.items():
-        seconds = np.median(
-            [
-                [float(r.notes[i]["stage_seconds"].get(stage, 0.0)) for i in range(n)]
-                for r in records
-            ],
-            axis=0,
-        )
+    for (stage, color), seconds in zip(STAGES.items(), curves, strict=True):
         left.bar(x[:n], seconds, width=0.85 * step, bottom=bottom, color=color, label=stage)
         bottom = bottom + seconds
     task = records[0].cell.task
@@ -149,10 +147,7 @@ def timing(material: Material) -> Figure:
 
 def _boxes(ax: Any, records: Any) -> None:
     names = [s for s in STAGES if any(s in r.notes[0]["stage_seconds"] for r in records)]
-    values = [
-        [float(note["stage_seconds"].get(s, 0.0)) for r in records for note in r.notes]
-        for s in names
-    ]
+    values = [stage_seconds((note for r in records for note in r.notes), s) for s in names]
     total = [float(note["seconds"]) for r in records for note in r.notes]
     drawn = ax.boxplot([*values, total], orientation="horizontal", widths=0.6, patch_artist=True)
     for box, color in zip(drawn["boxes"], [*(STAGES[s] for s in names), GREY], strict=True):

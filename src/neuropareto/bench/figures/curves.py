@@ -36,6 +36,8 @@ from neuropareto.space import Array
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from neuropareto.analysis.dynamics import Dynamics
+
 
 _NOTHING = Task("", 0, 0, PLAIN, 0, 0, 0)
 
@@ -161,23 +163,30 @@ def scaling(material: Material) -> Figure:
 
 def uncertainty(material: Material) -> Figure:
     """Epistemic and aleatoric variance of the chosen points, and the classifier's information gain."""
+    from neuropareto.analysis.dynamics import dynamics
+    from neuropareto.analysis.runs import Run
+
     records = noted_records(material, "predicted_epistemic")
+    task = records[0].cell.task
+    return uncertainty_figure(dynamics([Run.of(r) for r in records]), f"{task.name} {task.d}D")
+
+
+def uncertainty_figure(found: Dynamics, subject: str) -> Figure:
+    """The dynamics of some runs, drawn."""
     figure = new_figure(9.4, 3.9)
     left, right = panels(figure, 2, 2)
-    for key, color, line, name in (
-        ("predicted_epistemic", BLUE, "-", "epistemic"),
-        ("predicted_aleatoric", ORANGE, "--", "aleatoric"),
+    for curves, color, line, name in (
+        (found.epistemic, BLUE, "-", "epistemic"),
+        (found.aleatoric, ORANGE, "--", "aleatoric"),
     ):
-        band(
-            left, *_over_rounds(records, key), {"color": color, "ls": line, "lw": 2, "label": name}
-        )
+        how = {"color": color, "ls": line, "lw": 2, "label": name}
+        band(left, found.evaluations, curves, how)
     left.set_yscale("log")
     left.legend(frameon=False)
-    task = records[0].cell.task
-    title = f"Variance at the chosen points, {task.name} {task.d}D"
+    title = f"Chosen points, {subject}"
     clean(left, title=title, x="evaluations", y="variance / variance of the start design")
     how = {"color": SKY, "ls": "-", "lw": 2, "label": "information gain"}
-    band(right, *_over_rounds(records, "information_gain"), how)
+    band(right, found.evaluations, found.information, how)
     clean(right, title="Information gain of the classifier", x="evaluations", y="nats")
     right.set_ylim(bottom=0)
     return figure
@@ -262,18 +271,6 @@ def _first(material: Material, tasks: Sequence[Task], algorithms: Sequence[str])
         if any(material.runs(task, a) for a in algorithms):
             return task
     raise NotYet(f"None of {', '.join(algorithms)} has been run on the grid's tasks.")
-
-
-def _over_rounds(records: Sequence[Record], key: str) -> tuple[Array, Array]:
-    """Evaluations at each round, and the key's average at each round of each run."""
-    rows = []
-    for record in records:
-        start = record.F[: record.cell.task.n_initial]
-        unit = 1.0 if key == "information_gain" else np.maximum(start.var(axis=0), 1e-300)
-        rows.append([float(np.mean(np.asarray(note[key]) / unit)) for note in record.notes])
-    curves = _equal_length(rows)
-    x = np.array([note["evaluations"] for note in records[0].notes], dtype=np.float64)
-    return x[: curves.shape[1]], curves
 
 
 def _equal_length(rows: Sequence[Sequence[float]]) -> Array:

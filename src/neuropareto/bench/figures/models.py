@@ -8,10 +8,10 @@ problem tells for free. Nothing here touches the run itself.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import pearsonr, spearmanr
+from scipy.stats import spearmanr
 
 from neuropareto import pareto
 from neuropareto.archive import Archive
@@ -33,12 +33,13 @@ from neuropareto.bench.figures.style import (
 )
 from neuropareto.bench.material import Material
 from neuropareto.bench.record import Record
-from neuropareto.problem import signs
 from neuropareto.randomness import stream
 from neuropareto.space import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from neuropareto.analysis.slices import Slice
 
 
 def whole_records(material: Material, most: int) -> list[Record]:
@@ -58,35 +59,31 @@ def whole_records(material: Material, most: int) -> list[Record]:
 
 def truth(record: Record, U: Array) -> Array:
     """The problem's own objectives at points of the unit cube, with the sense of minimisation."""
-    problem = record.cell.task.instance(record.cell.seed)
-    outcome = problem.objective(problem.space.from_unit(U))
-    F = outcome[0] if isinstance(outcome, tuple) else outcome
-    return np.asarray(signs(problem.directions, problem.n_objectives) * F)
+    from neuropareto.analysis.slices import truth as told
+
+    return told(record.cell.task.instance(record.cell.seed), U)
 
 
 def reliability(material: Material) -> Figure:
-    """Confidence against accuracy of the classifier with and without temperature and dropout."""
-    from neuropareto.calibration import Temperature, Uncalibrated, ace, ece, mce
+    """Confidence against accuracy of the classifier, raw, with each part, with both, and ours."""
+    from neuropareto.analysis import classifier_calibration as study
+    from neuropareto.analysis.runs import Run
+    from neuropareto.calibration import ace, ece, mce
     from neuropareto.calibration import reliability as diagram
-    from neuropareto.classifier import RankClassifier
-    from neuropareto.dropout import AdaptiveDropout, NoDropout
 
-    variants = {
-        "temperature and MC dropout": (RankClassifier(), BLUE, "o-"),
-        "MC dropout only": (RankClassifier(calibration=Uncalibrated()), ORANGE, "s--"),
-        "temperature only": (RankClassifier(dropout=NoDropout()), GREEN, "^-."),
-        "neither": (
-            RankClassifier(dropout=NoDropout(), calibration=Uncalibrated()), GREY, "D:",
-        ),
+    styles = {
+        study.RAW: (GREY, "D:"), study.SCALED: (GREEN, "^-."), study.DROPOUT: (ORANGE, "s--"),
+        study.BOTH: (BLUE, "o-"), study.MATRIX: (PURPLE, "v-"),
     }  # fmt: skip
-    assert isinstance(variants["temperature and MC dropout"][0].dropout, AdaptiveDropout)
-    assert isinstance(variants["temperature and MC dropout"][0].calibration, Temperature)
     records = whole_records(material, 3)
-    figure = new_figure(6.0, 6.4)
+    predicted = [p for record in records for p in study.held_out(Run.of(record))]
+    figure = new_figure(6.0, 6.6)
     ax = figure.add_subplot()
     ax.plot([0, 1], [0, 1], color=BLACK, lw=0.9, label="perfect")
-    for name, (spec, color, line) in variants.items():
-        probability, labels = _held_out(records, spec)
+    for name, (color, line) in styles.items():
+        mine = [p for p in predicted if p.variant == name]
+        probability = np.concatenate([p.probability for p in mine])
+        labels = np.concatenate([p.labels for p in mine])
         found = diagram(probability, labels, bins=10)
         errors = [f(probability, labels) for f in (ece, mce, ace)]
         ax.plot(
@@ -96,7 +93,7 @@ def reliability(material: Material) -> Figure:
     known = ", ".join(
         f"{key.upper()} {printed.printed_text(key)['printed']}" for key in ("ece", "mce", "ace")
     )
-    ax.plot([], [], " ", label=f"printed (both): {known}")
+    ax.plot([], [], " ", label=f"printed (temperature and dropout): {known}")
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)
     task = records[0].cell.task
@@ -106,25 +103,6 @@ def reliability(material: Material) -> Figure:
     )  # fmt: skip
     figure.legend(frameon=False, fontsize=8, loc="outside upper left")
     return figure
-
-
-def _held_out(records: list[Record], spec: Any) -> tuple[Array, Any]:
-    """Probabilities and labels of every point, each predicted by a classifier that never saw it."""
-    from neuropareto.classifier import bounded_k
-
-    probabilities, labels = [], []
-    for record in records:
-        archive = record.archive()
-        k = bounded_k(spec.k, len(archive))
-        y = archive.labels(k)
-        place = stream(record.cell.seed, 0, "reliability").permutation(len(archive)) % 4
-        for fold in range(4):
-            train, test = place != fold, place == fold
-            rng = stream(record.cell.seed, fold, "reliability-fit")
-            fitted = spec.fit(archive.U[train], y[train], warm=None, rng=rng)
-            probabilities.append(fitted.predict(archive.U[test]).probability)
-            labels.append(y[test])
-    return np.concatenate(probabilities), np.concatenate(labels)
 
 
 def proxy_rank(material: Material) -> Figure:
@@ -185,20 +163,25 @@ def _contribution(F: Array, archive: Archive) -> Array:
 
 def slice_(material: Material) -> Figure:
     """Mean and split uncertainty along one variable, through a point of the run's front."""
+    from neuropareto.analysis.slices import slice_through
     from neuropareto.surrogate import DeepGP
 
     record = whole_records(material, 1)[0]
+    task, seed = record.cell.task, record.cell.seed
     archive = record.archive()
-    model = DeepGP().fit(archive.U, archive.F, warm=None, rng=stream(record.cell.seed, 0, "slice"))
-    middle = archive.front_indices[len(archive.front_indices) // 2]
-    variable = archive.d - 1
-    t = np.linspace(0.0, 1.0, 161)
-    U = np.repeat(archive.U[middle][None], len(t), axis=0)
-    U[:, variable] = t
-    believed, true = model.posterior(U), truth(record, U)
+    found = slice_through(
+        archive, DeepGP(), rng=stream(seed, 0, "slice"), problem=task.instance(seed)
+    )
+    title = f"Deep GP on the {archive.n} evaluations of a run, {task.name} {task.d}D"
+    return slice_figure(found, title)
+
+
+def slice_figure(found: Slice, title: str) -> Figure:
+    """A slice of the split uncertainty, drawn: bands above, standard deviations below."""
+    t, believed, true, m = found.t, found.posterior, found.true, len(found.value)
     figure = new_figure(10.0, 4.6)
-    axes = figure.subplots(2, archive.m, sharex=True, height_ratios=[3, 1], squeeze=False)
-    for j in range(archive.m):
+    axes = figure.subplots(2, m, sharex=True, height_ratios=[3, 1], squeeze=False)
+    for j in range(m):
         ax, below = axes[0, j], axes[1, j]
         mean = believed.mean[:, j]
         epistemic, aleatoric = (np.sqrt(v[:, j]) for v in (believed.epistemic, believed.aleatoric))
@@ -212,33 +195,25 @@ def slice_(material: Material) -> Figure:
             label="2 sd: epistemic",
         )  # fmt: skip
         ax.plot(t, mean, color=BLUE, lw=2, label="mean")
-        ax.plot(t, true[:, j], color=BLACK, lw=1.2, ls="--", label="true")
-        ax.plot(
-            archive.U[middle, variable],
-            archive.F[middle, j],
-            "o",
-            color=VERMILION,
-            label="evaluated",
-        )
+        if true is not None:
+            ax.plot(t, true[:, j], color=BLACK, lw=1.2, ls="--", label="true")
+        place = found.point[found.variable]
+        ax.plot(place, found.value[j], "o", color=VERMILION, label="evaluated")
         clean(ax, title=f"Objective {j + 1}", x="", y=f"f{j + 1}")
         below.plot(t, epistemic, color=BLUE, lw=1.6, label="epistemic")
         below.plot(t, aleatoric, color=ORANGE, lw=1.6, ls="--", label="aleatoric")
         below.plot(
-            archive.U[:, variable], np.full(archive.n, 0.06), "|", color=GREY, ms=7,
+            found.seen, np.full(len(found.seen), 0.06), "|", color=GREY, ms=7,
             transform=below.get_xaxis_transform(), label="evaluations",
         )  # fmt: skip
         below.set_yscale("log")
         below.tick_params(axis="y", which="minor", labelleft=False)
         sizes = np.concatenate([epistemic, aleatoric])
         below.set_ylim(0.3 * sizes.min(), 6 * sizes.max())
-        clean(below, title="", x=f"variable {variable + 1}", y="sd")
+        clean(below, title="", x=f"variable {found.variable + 1}", y="sd")
     axes[0, 0].legend(frameon=False, fontsize=7.5)
     axes[1, -1].legend(frameon=False, fontsize=7, ncols=3, loc="upper center")
-    task = record.cell.task
-    figure.suptitle(
-        f"Deep GP on the {archive.n} evaluations of a run, {task.name} {task.d}D", x=0.01, ha="left",
-        fontsize=11, fontweight="bold",
-    )  # fmt: skip
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
     return figure
 
 
@@ -274,60 +249,7 @@ def lmc(material: Material) -> Figure:
 
 
 def information_gain_figure(material: Material) -> Figure:
-    """The dropout index against a deep ensemble on a problem in one variable.
+    """The dropout index against a deep ensemble on a problem in one variable."""
+    from neuropareto.analysis.dropout_reference import figure, measured
 
-    The reference is the information gain between label and network over networks that differ in
-    their start only (a deep ensemble); the paper names no sampler.
-    """
-    from neuropareto.classifier import RankClassifier, information_gain
-    from neuropareto.dropout import AdaptiveDropout, NoDropout
-
-    rng = stream(0, 0, "information-gain")
-    n, members = 90, 40
-    u = np.clip(rng.choice([0.1, 0.28, 0.45, 0.88], n) + rng.normal(scale=0.04, size=n), 0, 1)
-    labels = 1 + (np.sin(5.0 * u) > 0).astype(np.int64)  # nobody has looked between 0.5 and 0.8
-    U, t = _waves(u), np.linspace(0, 1, 101)
-    single = RankClassifier(k=2, dropout=NoDropout())
-    networks = [
-        single.fit(U, labels, warm=None, rng=stream(2, s, "member")) for s in range(members)
-    ]
-    reference = information_gain(
-        np.stack([network.predict(_waves(t)).probability for network in networks], axis=1)
-    )
-    figure = new_figure(10.2, 4.4)
-    left, right = panels(figure, 2, 2)
-    right.plot(t, reference, color=PURPLE, ls="--", lw=1.8, label=f"ensemble of {members}")
-    top = float(reference.max())
-    for p, color, marker in ((AdaptiveDropout().p, BLUE, "o"), (0.5, ORANGE, "s")):
-        spec = RankClassifier(k=2, dropout=AdaptiveDropout(p=p, s0=32, s_max=32))
-        fitted = spec.fit(U, labels, warm=None, rng=stream(1, 0, "dropout"))
-        index = fitted.predict(_waves(t)).epistemic
-        r, bias = float(pearsonr(reference, index).statistic), float(np.mean(index - reference))
-        left.plot(
-            reference, index, marker, ms=4.5, ls="", color=color, alpha=0.8,
-            label=f"p = {p:g}: Pearson {r:.2f}, bias {bias:+.3f}",
-        )  # fmt: skip
-        right.plot(t, index, color=color, lw=1.8, label=f"dropout, p = {p:g}")
-        top = max(top, float(index.max()))
-    left.plot([0, 1.05 * top], [0, 1.05 * top], color=BLACK, lw=0.9, label="agreement")
-    clean(
-        left, title="Dropout index against the reference",
-        x=f"information gain over {members} networks (nats)", y="dropout index (nats)",
-    )  # fmt: skip
-    left.legend(frameon=False, fontsize=8, loc="upper left")
-    for k, color in ((1, GREEN), (2, VERMILION)):
-        inside = labels == k
-        right.plot(
-            u[inside], np.full(inside.sum(), 0.02), "|", ms=8, color=color,
-            transform=right.get_xaxis_transform(), label=f"class {k}",
-        )  # fmt: skip
-    clean(right, title="Over the variable", x="u", y="information gain (nats)")
-    right.legend(frameon=False, fontsize=8, loc="upper left")
-    return figure
-
-
-def _waves(u: Array) -> Array:
-    """A variable u (n,) as eight smooth features in [0, 1], (n, 8), for a network made for many."""
-    k = np.arange(1, 5)
-    angle = np.pi * k * u[:, None]
-    return np.concatenate([0.5 + 0.5 * np.cos(angle), 0.5 + 0.5 * np.sin(angle)], axis=1)
+    return figure(measured())

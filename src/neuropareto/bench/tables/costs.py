@@ -9,19 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from neuropareto.analysis.timing import COMPONENTS, breakdown
 from neuropareto.bench import printed
 from neuropareto.bench.layout import Item, Table, number
 from neuropareto.bench.material import Material
 from neuropareto.bench.records import Entry
 from neuropareto.bench.statistics import Spread
 from neuropareto.space import Array
-
-COMPONENTS = tuple(
-    (row["name"], tuple(row["stages"]))
-    for row in printed.rows_of("component-time")
-    if (row["problem"], row["d"]) == ("dtlz2", 100)
-)
-"""The paper's components and the stages of ours that each of them covers."""
 
 
 def wall_clock(material: Material) -> Table:
@@ -85,7 +79,7 @@ def component_time(material: Material) -> Table:
                 cells.append(Item(text))
             rows.append((*cells, Item(f"{row['printed']}% ±{row['error']}%")))
     names = ("problem", "D", "component", *(printed.display(a) for a in ours), "printed")
-    stages = "; ".join(f"{name}: {', '.join(s) or 'the rest'}" for name, s in COMPONENTS)
+    stages = "; ".join(f"{name}: {', '.join(s) or 'the rest'}" for name, s in COMPONENTS.items())
     return Table(
         "Where the time goes (share of the time inside the algorithm)", names, tuple(rows),
         (f"Mean ± standard error over runs. Stages of ours by component: {stages}.",),
@@ -94,17 +88,12 @@ def component_time(material: Material) -> Table:
 
 def component_shares(entry: Entry) -> dict[str, float]:
     """The paper's components as shares of the algorithm's time; empty without stage seconds."""
-    seconds = {k: float(v) for k, v in entry.summary["stage_seconds"].items()}
-    total = float(entry.summary["proposal_seconds"])
-    if not seconds or total <= 0:
-        return {}
-    shares = {
-        name: sum(seconds.get(stage, 0.0) for stage in stages) / total
-        for name, stages in COMPONENTS
-        if stages
-    }
-    rest = next(name for name, stages in COMPONENTS if not stages)
-    return {**shares, rest: max(0.0, 1.0 - sum(shares.values()))}
+    summary = entry.summary
+    found = breakdown(
+        summary["stage_seconds"], float(summary["proposal_seconds"]),
+        rounds=int(summary.get("rounds", 0)), evaluations=int(summary.get("evaluations", 0)),
+    )  # fmt: skip
+    return {} if found is None else found.shares
 
 
 def _spread(values: list[float]) -> Spread:

@@ -1,20 +1,20 @@
 """The tables without runs of their own: hyper-parameter grid, re-tuning cost, fidelity rho.
 
 The grid table reads our settings from the specs themselves. The re-tuning costs follow from the
-protocol's counts. rho needs the analysis of held-out scenarios, which is another command's job.
+protocol's counts and from finished tunings.
+rho is read from the files that `neuropareto analyse rho` writes.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping
 
-from neuropareto.bench import printed
-from neuropareto.bench.layout import Table, items
-from neuropareto.bench.material import Material
+import numpy as np
 
-TRANSFERRED, REFINED = 15, 9
-"""Configurations that the protocol evaluates at most in its two stages."""
+from neuropareto.analysis.cost import PRINTED_GRID, allowed, measured
+from neuropareto.bench import printed
+from neuropareto.bench.layout import Table, items, number
+from neuropareto.bench.material import Material, ranges
 
 
 def grid(material: Material) -> Table:
@@ -33,15 +33,18 @@ def grid(material: Material) -> Table:
 
 
 def retuning(material: Material) -> Table:
-    """Evaluations and shares of the budget that the two-stage protocol takes at most."""
+    """Evaluations and shares of the budget: what the protocol allows, and what tunings took."""
     rows = []
     for row in printed.rows_of("retuning"):
         budget = row.get("budget")
-        counted = [
-            f"{n} ({100 * n / budget:.3g}%)" if budget else "--"
-            for n in (TRANSFERRED, REFINED, TRANSFERRED + REFINED)
-        ]
+        counted = allowed(budget).texts() if budget else ("--", "--", f"{PRINTED_GRID:,}")
         rows.append(items(row["name"], *counted, row["transfer"], row["refine"], row["total"]))
+    found = measured(material.records.folders)
+    rows += [
+        items(f"measured: {m.problem}, {m.cost.budget} evaluations", *m.cost.texts(), "", "", "")
+        for m in found
+    ]
+    lacking = "the cost that `neuropareto tune two-stage` really had: no tuned.json in the folders"
     return Table(
         "Cost of re-tuning in evaluations (share of the budget)",
         (
@@ -50,28 +53,61 @@ def retuning(material: Material) -> Table:
         ),
         tuple(rows),
         (
-            f"Counted, not measured: at most {TRANSFERRED} transferred configurations and "
-            f"{REFINED} refinements, as the protocol says.",
+            "Counted: what the protocol allows at most, one evaluation a configuration. The printed "
+            f"grid has {PRINTED_GRID:,} configurations, which fits its 3,000 if each counts as one.",
         ),
-        missing=_lacking("neuropareto.analysis", "the cost that `neuropareto tune` really had"),
+        missing=() if found else (lacking,),
     )  # fmt: skip
 
 
 def rho(material: Material) -> Table:
-    """The printed fidelity factors; ours come from the analysis of the hypervolume bound."""
-    rows = [items(r["name"], r["d"], "-", r["printed"]) for r in printed.rows_of("rho")]
+    """The measured fidelity factors (shortlist and whole pool) beside the printed ones.
+
+    They come from the small files that `neuropareto analyse rho -o FOLDER` writes, in the folders of
+    the material or, without any there, in the committed folder of the project.
+    """
+    from neuropareto.analysis.fidelity import FOLDER, records_in
+
+    found = records_in(material.records.folders) or records_in([FOLDER])
+    rows, notes, missing = [], [], []
+    ours: list[tuple[float, float, float]] = []
+    for row in printed.rows_of("rho"):
+        if row["name"] == "Median":
+            values = [number(float(np.median(part)), 3) for part in zip(*ours, strict=True)]
+            rows.append(items("Median", row["d"], *(values or "---"), "", row["printed"]))
+            continue
+        d = int(row["d"].removesuffix("D"))
+        record = found.get((row["name"].lower(), d, "neuropareto"))
+        if record is None:
+            rows.append(items(row["name"], row["d"], "-", "-", "-", "", row["printed"]))
+            missing.append(
+                f"{row['name']} {row['d']}: `neuropareto analyse observe {row['name'].lower()} -d {d}`"
+                ", then `neuropareto analyse rho`"
+            )
+            continue
+        one = record.fidelity
+        ours.append((one.rho, one.median, one.whole))
+        counted = f"{one.held_out} of {one.scenarios - one.empty}"
+        shown = [number(value, 3) for value in ours[-1]]
+        rows.append(items(row["name"], row["d"], *shown, counted, row["printed"]))
+        notes.append(
+            f"{row['name']} {row['d']}: seeds {ranges(record.seeds)}, {record.rounds} rounds, "
+            f"commit {record.made.get('commit') or 'unknown'}, {str(record.made.get('date'))[:10]}."
+        )
     return Table(
         "Fidelity factor rho: gain of the acquisition's choice over the best possible",
-        ("benchmark", "dimension", "ours", "printed"),
+        (
+            "benchmark", "dimension", "ours", "ours\nall scenarios", "ours\nagainst the pool",
+            "scenarios\nheld out", "printed",
+        ),
         tuple(rows),
-        missing=_lacking("neuropareto.analysis", "our rho (held-out scenarios, median ratio)"),
-    )
-
-
-def _lacking(module: str, what: str) -> tuple[str, ...]:
-    there = importlib.util.find_spec(module) is not None
-    state = "is installed but not read by this table" if there else "is not part of this version"
-    return (f"{what}: needs {module}, which {state}.",)
+        (
+            "Ours: median over the held-out scenarios and over all; best possible on the shortlist "
+            "that the acquisition sees, and in the whole pool, which adds the screening's loss.",
+            *notes,
+        ),
+        tuple(missing),
+    )  # fmt: skip
 
 
 def _settings() -> Mapping[tuple[str, str], object]:
