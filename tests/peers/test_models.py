@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from neuropareto.space import Array
+from neuropareto.testing.algorithm import conflicting, example_archive
+
+with warnings.catch_warnings():  # linear_operator uses what torch deprecates
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from botorch.models import SingleTaskGP
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    from neuropareto.peers.models import (
+        GPs,
+        front_rows,
+        independent_gps,
+        log_posterior,
+        maximised,
+        start_points,
+    )
+
+
+def data(n: int = 25, d: int = 4, m: int = 2) -> tuple[Array, Array]:
+    U = np.random.default_rng(n).random((n, d))
+    return U, conflicting(U, m)
+
+
+def gpytorch_criterion(gps: GPs) -> float:
+    """n times the sum over outputs of GPyTorch's marginal likelihood with priors."""
+    model = SingleTaskGP(gps.U, gps.Z, outcome_transform=None)
+    model.covar_module.lengthscale = torch.exp(gps.hyper["log_lengthscale"])[:, None, :]
+    model.likelihood.noise = torch.exp(gps.hyper["log_noise"])[:, None]
+    model.mean_module.constant = gps.hyper["constant"]
+    mll = ExactMarginalLogLikelihood(model.likelihood, model)
+    model.train()
+    value = mll(model(*model.train_inputs), model.train_targets).sum().detach()
+    return float(value) * len(gps.U)
+
+
+def test_the_fit_maximises_gpytorchs_criterion() -> None:
+    U, F = data()
+    start, end = (independent_gps(U, F, iterations=i) for i in (1, 75))
+    ours = float(log_posterior(end.U, end.Z, end.hyper).sum())
+    ours -= float(log_posterior(start.U, start.Z, start.hyper).sum())
+    assert ours > 1.0
+    # The jitter of 1e-8 that both sides add in their own way is all that may differ.
+    assert ours == pytest.approx(gpytorch_criterion(end) - gpytorch_criterion(start), rel=1e-3)
+
+
+def test_the_model_predicts_and_its_units_are_the_users() -> None:
+    U, F = data(60)
+    gps = independent_gps(U, 1e6 * F - 3e7)
+    V = np.random.default_rng(1).random((30, 4))
+    error = (gps.mean(V) - gps.scaled(1e6 * conflicting(V, 2) - 3e7)).abs().mean()
+    assert float(error) < 0.1
+    assert torch.allclose(gps.mean(V), independent_gps(U, F).mean(V), atol=1e-4)
+
+
+def test_a_bad_warm_start_does_no_harm_and_one_of_another_shape_is_left_alone() -> None:
+    U, F = data()
+    cold = independent_gps(U, F)
+    value = log_posterior(cold.U, cold.Z, cold.hyper)
+    bad = {name: np.full_like(array, 2.0) for name, array in cold.warm.items()}
+    for warm in (bad, cold.warm):
+        again = independent_gps(U, F, warm=warm)
+        assert (log_posterior(again.U, again.Z, again.hyper) >= value).all()
+    other = independent_gps(U[:, :3], F, warm=cold.warm)
+    assert torch.equal(
+        other.hyper["log_lengthscale"], independent_gps(U[:, :3], F).hyper["log_lengthscale"]
+    )
+
+
+def test_believed_points_keep_the_mean_and_end_the_doubt() -> None:
+    gps = independent_gps(*data())
+    new = np.full((1, 4), 0.9)
+    believed = gps.believing(new)
+    V = np.random.default_rng(2).random((10, 4))
+    assert torch.allclose(believed.mean(V), gps.mean(V), atol=1e-3)
+    variance = [g.model.posterior(torch.tensor(new)).variance.max() for g in (gps, believed)]
+    assert float(variance[1]) < 0.5 * float(variance[0])
+
+
+def test_failed_points_are_expected_to_be_bad() -> None:
+    gps = independent_gps(*data())
+    best = gps.U[gps.Z.sum(dim=1).argmax()].numpy()[None] + 0.01
+    assert (gps.warned(best).mean(best) < gps.mean(best) - 0.1).all()
+
+
+def test_too_few_points_are_refused() -> None:
+    with pytest.raises(ValueError, match="at least two"):
+        independent_gps(np.zeros((1, 2)), np.zeros((1, 2)))
+
+
+def bowl(X: Tensor) -> Tensor:
+    return -(X - 0.3).square().sum(dim=(-2, -1))
+
+
+def test_maximised_finds_the_top_of_a_bowl_and_never_loses_its_start() -> None:
+    starts = np.random.default_rng(0).random((20, 2, 3))
+    found, value = maximised(bowl, starts, restarts=3, iterations=30)
+    assert found == pytest.approx(np.full((2, 3), 0.3), abs=1e-3)
+    assert value == pytest.approx(0.0, abs=1e-5)
+    exact = np.full((1, 2, 3), 0.3)
+    kept, top = maximised(bowl, np.concatenate([exact, starts]), restarts=2, iterations=3)
+    assert np.array_equal(kept, exact[0]) and top == 0.0
+
+
+def test_starts_lie_in_the_cube_and_half_of_them_near_the_best() -> None:
+    best = np.zeros((2, 60))
+    U = start_points(best, 80, rng=np.random.default_rng(0))
+    assert U.shape == (80, 60) and (U >= 0).all() and (U <= 1).all()
+    assert U[:20].max() < 0.01
+    moved = (U[20:40] > 0).sum(axis=1)
+    assert 12 < moved.mean() < 28 and U[20:40].max() < 0.6
+    assert U[40:].mean() == pytest.approx(0.5, abs=0.05)
+    assert start_points(best[:0], 4, rng=np.random.default_rng(0)).shape == (4, 60)
+
+
+@pytest.mark.parametrize(("m", "most"), [(3, 200), (4, 40), (5, 12)])
+def test_the_front_for_boxes_is_bounded_and_part_of_the_front(m: int, most: int) -> None:
+    archive = example_archive(200, 6, m)
+    rows = front_rows(archive)
+    assert len(rows) == min(most, len(archive.front))
+    assert np.isin(rows, archive.front_indices).all()
