@@ -5,14 +5,14 @@ improvement, pretend that the winner returned a constant L, and go on; hyper-par
 the lies are forgotten when the values arrive. L = min is greedy, max spreads, mean lies between.
 Objectives are folded as in ParEGO (Knowles 2006) with one weight vector a round, so that lies and
 values are comparable. The label's citation in the paper (Zhang, Zhou, Zhang 2015) is a classifier
-for preselection: the value ``Preselected`` in place of ``Climbed`` searches in that way.
+for preselection, so ``Preselected`` is the default search and ``Climbed`` the plain one.
 Notation: s (n,) folded values, w (m,) weights, L the lie.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,26 +38,18 @@ from neuropareto.peers.operators import de_current
 from neuropareto.randomness import Streams
 from neuropareto.space import Array
 
-Lie = Callable[[Array], float]
 Mask = npt.NDArray[np.bool_]
 
 _FEWEST = 4  # evaluations below which no model is fitted
 _NEAR = 10  # rows of best folded value that the search also starts around
 
 
-def lie_min(s: Array) -> float:
-    """CL-min: the best value so far; the most greedy of the three."""
-    return float(s.min())
-
-
-def lie_mean(s: Array) -> float:
-    """CL-mean: the mean of all values so far."""
-    return float(s.mean())
-
-
-def lie_max(s: Array) -> float:
-    """CL-max: the worst value so far; keeps the points of a batch far apart."""
-    return float(s.max())
+LIES: Mapping[str, Callable[[Array], float]] = {
+    "min": lambda s: float(s.min()),
+    "mean": lambda s: float(s.mean()),
+    "max": lambda s: float(s.max()),
+}
+"""The lie from the folded values (n,) so far: the best is the most greedy, the worst spreads most."""
 
 
 class Search(Protocol):
@@ -122,13 +114,20 @@ class Preselected:
 
 @dataclass(frozen=True)
 class CLEGO:
-    """EGO with constant-liar batches of five, L = min, on ParEGO's fold."""
+    """EGO with preselected candidates and constant-liar batches of five, on ParEGO's fold.
+
+    ``lie`` is "min", "mean" or "max"; ``search=Climbed()`` is EGO by gradients, without a classifier.
+    """
 
     batch: int = 5
-    lie: Lie = lie_min
-    search: Search = Climbed()
+    lie: str = "min"
+    search: Search = Preselected()
     rho: float = 0.05
     fit_iterations: int = 75
+
+    def __post_init__(self) -> None:
+        if self.lie not in LIES:
+            raise ValueError(f"The lie must be one of {', '.join(LIES)}, got {self.lie!r}.")
 
     def propose(
         self,
@@ -146,19 +145,20 @@ class CLEGO:
         seconds, began = {"surrogate": 0.0, "selection": 0.0}, time.perf_counter()
         w = draws.dirichlet(np.ones(archive.m))
         s = folded(archive.F, w, self.rho)
+        lie = LIES[self.lie](s)
         with repeatable(rng("cl-ego-torch")):
             outputs = np.concatenate([s[:, None], archive.G], axis=1)
             gps = independent_gps(archive.U, outputs, iterations=self.fit_iterations)
-            gps = lied(gps.warned(archive.failed), pending, self.lie(s))
+            gps = lied(gps.warned(archive.failed), pending, lie)
             seconds["surrogate"] = time.perf_counter() - began
             chosen = np.empty((0, archive.d))
             for _ in range(q):
                 criterion = improvement(gps, archive.violation, s)
                 u = self.search.best(criterion, archive, s, rng=draws)
                 chosen = np.concatenate([chosen, u])
-                gps = lied(gps, u, self.lie(s))
+                gps = lied(gps, u, lie)
             seconds["selection"] = time.perf_counter() - began - seconds["surrogate"]
-        notes = {"stage_seconds": seconds, "weights": w.tolist(), "lie": self.lie(s)}
+        notes = {"stage_seconds": seconds, "weights": w.tolist(), "lie": lie}
         return Proposal(chosen, notes=notes)
 
 
