@@ -118,7 +118,7 @@ def account(entries: Sequence[Entry]) -> tuple[str, ...]:
         f"Made of {count(len(entries), 'record')}: {count(len(tasks), 'task')}, "
         f"{count(len(names), 'algorithm')} ({', '.join(names)}), seeds {seeds}.",
         f"Run at {'commit' if len(commits) == 1 else 'commits'} {', '.join(commits)}, {when}, "
-        f"{hours:.2f} processor hours ('+': with uncommitted changes).",
+        f"{hours:.2f} hours of runs ('+': with uncommitted changes).",
     )
 
 
