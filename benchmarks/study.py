@@ -65,6 +65,7 @@ def measure(path: Path, sizes: list[int], d: int, m: int, batch: int, single: in
     before = 0
     for size in sizes:
         in_batches = grow(study, size - single, m, batch) / (size - single - before)
+        os.sync()  # what the growth left to write is not the single trials' business
         floor = bare_writes(path.parent, 8 * d)
         cpu = time.process_time()
         one_by_one = grow(study, size, m, 1) / single
