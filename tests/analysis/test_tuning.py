@@ -188,7 +188,7 @@ def test_what_is_no_tuned_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "tuned.json"
     for text in ("{}", "[1]", "no", '{"algorithm": {"class": "os:system", "fields": {}}}'):
         path.write_text(text)
-        with pytest.raises(ValueError, match="holds no settings|not a NeuroPareto"):
+        with pytest.raises(ValueError, match="holds no settings"):
             tuned_algorithm(path)
     path.write_text('{"algorithm": {"class": "neuropareto.nsga2:NSGA2", "fields": {}}}')
     with pytest.raises(ValueError, match="not a NeuroPareto"):

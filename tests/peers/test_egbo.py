@@ -22,7 +22,7 @@ NONE = np.empty((0, 3))
 
 
 def test_the_algorithm_exam() -> None:
-    check_algorithm(SMALL)
+    check_algorithm(SMALL, shapes=((3, 2), (8, 3), (4, 4)))
 
 
 def test_the_best_of_both_sources_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

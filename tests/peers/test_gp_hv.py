@@ -41,7 +41,9 @@ def test_the_gain_is_the_mean_hypervolume_improvement_of_posterior_draws(criteri
     spec = GPHV(samples=512, criterion=criterion)
     rng = np.random.default_rng(0)
     V = 0.2 + 0.6 * rng.random((1, 3)).repeat(3, axis=1)[:, :3]
-    gain = spec._gain(gps, gps.scaled(archive.front), archive, NONE, rng)
+    gain = spec._gain(
+        gps, gps.scaled(archive.front), gps.scaled(archive.reference_point), NONE, rng
+    )
     with torch.no_grad():
         value = float(gain(torch.tensor(V)[None])[0])
         posterior = gps.model.posterior(torch.tensor(V))
@@ -62,7 +64,8 @@ def test_beside_a_waiting_point_its_neighbour_adds_little_and_a_far_one_much() -
 
     def gain(waiting: Array, U: Array) -> float:
         spec = GPHV(samples=256, criterion="qEHVI")
-        of = spec._gain(gps, front, archive, waiting, np.random.default_rng(0))
+        z = gps.scaled(archive.reference_point)
+        of = spec._gain(gps, front, z, waiting, np.random.default_rng(0))
         return float(of(torch.tensor(U)[None]).detach()[0])
 
     alone = gain(NONE, point)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuropareto.archive import Archive
 from neuropareto.space import Array
 from neuropareto.testing.algorithm import conflicting, example_archive
 
@@ -18,6 +19,7 @@ with warnings.catch_warnings():  # linear_operator uses what torch deprecates
     from neuropareto.peers.models import (
         GPs,
         front_rows,
+        held_reference,
         independent_gps,
         log_posterior,
         maximised,
@@ -127,3 +129,14 @@ def test_the_front_for_boxes_is_bounded_and_part_of_the_front(m: int, most: int)
     rows = front_rows(archive)
     assert len(rows) == min(most, len(archive.front))
     assert np.isin(rows, archive.front_indices).all()
+
+
+def test_the_reference_point_never_shrinks() -> None:
+    wide = Archive.of(np.eye(2), np.array([[0.0, 10.0], [10.0, 0.0]]))
+    first = held_reference(wide, None)
+    assert first == pytest.approx([11.0, 11.0])
+    narrow = wide.extended(np.full((1, 2), 0.5), np.array([[-1.0, -1.0]]))
+    assert narrow.reference_point[0] < 5
+    assert held_reference(narrow, {"reference": first}) == pytest.approx(first)
+    assert held_reference(wide, {"reference": np.zeros(2)}) == pytest.approx(first)
+    assert held_reference(wide, {"reference": np.zeros(3)}) == pytest.approx(first)

@@ -19,11 +19,12 @@ from botorch.acquisition.multi_objective.logei import (
     qLogNoisyExpectedHypervolumeImprovement as Gain,
 )
 from botorch.acquisition.multi_objective.objective import IdentityMCMultiOutputObjective
-from botorch.sampling import SobolQMCNormalSampler
+from botorch.sampling.normal import SobolQMCNormalSampler
 from pymoo.algorithms.moo.unsga3 import UNSGA3
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.util.ref_dirs import get_reference_directions
+from torch import Tensor
 
 from neuropareto.algorithm import Proposal
 from neuropareto.archive import Archive
@@ -32,6 +33,7 @@ from neuropareto.peers.models import (
     Criterion,
     GPs,
     front_rows,
+    held_reference,
     independent_gps,
     limits,
     maximised,
@@ -74,9 +76,10 @@ class EGBO:
         began = time.perf_counter()
         gps = independent_gps(archive.U, archive.outputs, iterations=self.fit_iterations)
         gps = gps.warned(archive.failed)
+        reference = held_reference(archive, memory)
         fitted = time.perf_counter()
         with repeatable(rng("egbo-torch")):
-            gain = self._gain(gps, archive, draws)
+            gain = self._gain(gps, archive, gps.scaled(reference), draws)
             refined = self._refined(gain, archive, q, pending, draws)
             searched = time.perf_counter()
             children = offspring(
@@ -100,7 +103,7 @@ class EGBO:
         }
         by_gradient = (pool[best][:, None, :] == refined[None]).all(axis=2).any(axis=1)
         notes = {"stage_seconds": seconds, "from_gradients": int(by_gradient.sum())}
-        return Proposal(U, notes=notes)
+        return Proposal(U, memory={"reference": reference}, notes=notes)
 
     def _refined(
         self, gain: Gain, archive: Archive, q: int, pending: Array, rng: np.random.Generator
@@ -117,13 +120,15 @@ class EGBO:
             found = np.concatenate([found, best])
         return found
 
-    def _gain(self, gps: GPs, archive: Archive, rng: np.random.Generator) -> Gain:
+    def _gain(
+        self, gps: GPs, archive: Archive, reference: Tensor, rng: np.random.Generator
+    ) -> Gain:
         """qLogNEHVI over the evaluated points; above three objectives over part of their front."""
         rows = front_rows(archive) if archive.m > 3 else np.arange(len(archive))
         baseline = archive.U[rows if len(rows) else slice(None)]
         return Gain(
             model=gps.model,
-            ref_point=gps.scaled(archive.reference_point),
+            ref_point=reference,
             X_baseline=torch.tensor(np.array(baseline)),
             sampler=SobolQMCNormalSampler(
                 torch.Size([self.samples]), seed=int(rng.integers(2**31))
@@ -175,4 +180,4 @@ def _scores(criterion: Criterion, U: Array) -> Array:
     """The criterion of each row alone, (n,)."""
     with torch.no_grad():
         value = criterion(torch.tensor(U)[:, None, :])
-    return np.nan_to_num(value.numpy(), nan=-np.inf)
+    return np.asarray(np.nan_to_num(value.numpy(), nan=-np.inf), dtype=np.float64)

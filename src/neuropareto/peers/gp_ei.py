@@ -117,7 +117,9 @@ def improvement(gps: GPs, violation: Array, s: Array) -> Criterion:
         criterion: Criterion = LogExpectedImprovement(gps.model, best_f=best)
         return criterion
     zero = gps.scaled(np.zeros(len(gps.centre)))
-    bounds = {j: (float(zero[j]), None) for j in range(1, len(zero))}
+    bounds: dict[int, tuple[float | None, float | None]] = {
+        j: (float(zero[j]), None) for j in range(1, len(zero))
+    }
     if not feasible.any():
         criterion = LogProbabilityOfFeasibility(gps.model, constraints=bounds)
         return criterion

@@ -21,7 +21,7 @@ from botorch.acquisition.multi_objective.logei import qLogExpectedHypervolumeImp
 from botorch.acquisition.multi_objective.monte_carlo import qExpectedHypervolumeImprovement
 from botorch.acquisition.multi_objective.objective import IdentityMCMultiOutputObjective
 from botorch.exceptions.warnings import NumericsWarning
-from botorch.sampling import SobolQMCNormalSampler
+from botorch.sampling.normal import SobolQMCNormalSampler
 from botorch.utils.multi_objective.box_decompositions.non_dominated import (
     FastNondominatedPartitioning,
 )
@@ -34,6 +34,7 @@ from neuropareto.peers.models import (
     Criterion,
     GPs,
     front_rows,
+    held_reference,
     independent_gps,
     limits,
     maximised,
@@ -63,7 +64,7 @@ class GPHV:
     starts: int = 128
     restarts: int = 4
     iterations: int = 50
-    joint: int = 5
+    joint: int = 3
     fit_iterations: int = 75
 
     def __post_init__(self) -> None:
@@ -90,6 +91,8 @@ class GPHV:
         gps = gps.warned(archive.failed)
         fitted = time.perf_counter()
         front = gps.scaled(archive.F[front_rows(archive)])
+        reference = held_reference(archive, memory)
+        z = gps.scaled(reference)
         near = archive.U[archive.front_indices]
         waiting, chosen, values = pending, np.empty((0, archive.d)), []
         with repeatable(rng("gp-hv-torch")):
@@ -100,7 +103,7 @@ class GPHV:
                 for _ in range(min(self.joint, q - first)):
                     starts = start_points(near, self.starts, rng=draws)[:, None, :]
                     u, value = maximised(
-                        self._gain(gps, front, archive, waiting, draws),
+                        self._gain(gps, front, z, waiting, draws),
                         starts,
                         restarts=self.restarts,
                         iterations=self.iterations,
@@ -110,18 +113,18 @@ class GPHV:
                 chosen = np.concatenate([chosen, waiting])
         seconds = {"surrogate": fitted - began, "selection": time.perf_counter() - fitted}
         notes = {"stage_seconds": seconds, "front": len(front), "values": values}
-        return Proposal(chosen, notes=notes)
+        return Proposal(chosen, memory={"reference": reference}, notes=notes)
 
     def _gain(
         self,
         gps: GPs,
         front: Tensor,
-        archive: Archive,
+        reference: Tensor,
         waiting: Array,
         rng: np.random.Generator,
     ) -> Criterion:
         """The criterion of one more point beside the ``waiting`` ones of its group."""
-        reference = gps.scaled(archive.reference_point)
+        m = len(reference)
         with warnings.catch_warnings():  # BoTorch advises the logarithm wherever it is not used
             warnings.simplefilter("ignore", NumericsWarning)
             criterion: Criterion = CRITERIA[self.criterion](
@@ -129,8 +132,8 @@ class GPHV:
                 ref_point=reference,
                 partitioning=FastNondominatedPartitioning(reference, Y=front),
                 sampler=sobol(self.samples, rng),
-                objective=IdentityMCMultiOutputObjective(outcomes=list(range(archive.m))),
-                constraints=limits(gps, archive.m),
+                objective=IdentityMCMultiOutputObjective(outcomes=list(range(m))),
+                constraints=limits(gps, m),
                 X_pending=torch.tensor(waiting) if len(waiting) else None,
             )
         return criterion

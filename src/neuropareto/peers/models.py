@@ -15,9 +15,11 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from botorch.exceptions.warnings import OptimizationWarning
 from botorch.generation.gen import gen_candidates_scipy
 from botorch.models import SingleTaskGP
 from botorch.settings import validate_input_scaling
@@ -180,17 +182,33 @@ def maximised(
     """
     raw = torch.tensor(np.array(starts))
     with torch.no_grad():
-        values = torch.cat([criterion(part) for part in raw.split(max(1, 512 // raw.shape[1]))])
+        parts = torch.split(raw, max(1, 512 // raw.shape[1]))
+        values = torch.cat([criterion(part) for part in parts])
     values = torch.nan_to_num(values, nan=-math.inf)
     first = raw[torch.argsort(values, descending=True, stable=True)[:restarts]]
-    found, scores = gen_candidates_scipy(
-        first, criterion, lower_bounds=0.0, upper_bounds=1.0, options={"maxiter": iterations}
-    )
+    found, scores = _climbed(criterion, first, iterations)
     scores = torch.nan_to_num(scores.detach(), nan=-math.inf)
     best = int(scores.argmax())
     if scores[best] < values.max():
         return np.array(first[0].numpy()), float(values.max())
     return np.clip(np.array(found[best].detach().numpy()), 0.0, 1.0), float(scores[best])
+
+
+def _climbed(criterion: Criterion, first: Tensor, iterations: int) -> tuple[Tensor, Tensor]:
+    """Every start (r, q, d) after L-BFGS-B, and the values (r,).
+
+    A line search that breaks down leaves the best point so far, which is all that is asked; BoTorch
+    warns of it past any filter, so its warning is caught here and all others are passed on.
+    """
+    search: Any = gen_candidates_scipy  # it declares less than it accepts: any function will do
+    with warnings.catch_warnings(record=True) as caught:
+        found, scores = search(
+            first, criterion, lower_bounds=0.0, upper_bounds=1.0, options={"maxiter": iterations}
+        )
+    for w in caught:
+        if not issubclass(w.category, OptimizationWarning):
+            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+    return found, scores
 
 
 def limits(gps: GPs, m: int) -> list[Criterion] | None:
@@ -202,6 +220,17 @@ def limits(gps: GPs, m: int) -> list[Criterion] | None:
         return None
     zero = gps.scaled(np.zeros(len(gps.centre)))
     return [lambda Z, j=j: zero[j] - Z[..., j] for j in range(m, len(zero))]  # type: ignore[misc]
+
+
+def held_reference(archive: Archive, memory: Memory | None) -> Array:
+    """The reference point (m,): inferred from the first front, afterwards only ever wider.
+
+    Worst values of the front plus a tenth of its extent (BoTorch's rule). Taken anew each round it
+    would shrink with a front that has gathered in one place, and the search could not leave it.
+    """
+    now = archive.reference_point
+    held = None if memory is None else memory.get("reference")
+    return now if held is None or held.shape != now.shape else np.maximum(held, now)
 
 
 def front_rows(archive: Archive) -> Indices:
