@@ -408,7 +408,11 @@ def test_a_changed_file_does_not_get_the_old_study(
 
 def test_a_changed_budget_is_fine(home: Path) -> None:
     read(written(home, SMALL)).open().close()
-    read(written(home, SMALL.replace("budget = 9", "budget = 90"))).open().close()
+    changed = read(written(home, SMALL.replace("budget = 9", "budget = 90")))
+    assert changed.budget == 90
+    with changed.open() as study:
+        study.tell(study.ask(), [[1.0, 2.0]])
+        assert study.finished == 1
 
 
 # -- trust --
