@@ -49,8 +49,11 @@ def curves_of(material: Material, task: Task, algorithm: str, measure: Measure) 
     return np.array(rows).reshape(len(rows), task.budget)
 
 
-def convergence(material: Material, measure: Measure) -> Figure:
-    """One panel a problem, 100 variables and two objectives unless the scale says otherwise."""
+def two_objective_tasks(material: Material) -> list[Task]:
+    """The paper's two-objective tasks that were run, with 100 variables unless the scale says more.
+
+    Raises NotYet if there is none.
+    """
     d = material.scale.dimensions or (100,)
     cells = [
         cell
@@ -65,6 +68,12 @@ def convergence(material: Material, measure: Measure) -> Figure:
             f"No run of a two-objective problem with {' or '.join(map(str, d))} variables is there; "
             "run `neuropareto bench run dtlz-bi`, or choose others with --dimensions."
         )
+    return tasks
+
+
+def convergence(material: Material, measure: Measure) -> Figure:
+    """One panel a problem, 100 variables and two objectives unless the scale says otherwise."""
+    tasks = two_objective_tasks(material)
     columns = min(4, len(tasks))
     rows = -(-len(tasks) // columns)
     figure = new_figure(3.0 * columns + 0.6, 2.45 * rows + 0.9)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuropareto.bench import printed
-from neuropareto.bench.figures.curves import curves_of, only_task
+from neuropareto.bench.figures.curves import curves_of, only_task, two_objective_tasks
 from neuropareto.bench.figures.style import (
     BLACK,
     GREY,
@@ -32,20 +32,7 @@ if TYPE_CHECKING:
 
 def fronts(material: Material) -> Figure:
     """The front of each algorithm's median run over the true front, one panel a problem."""
-    d = material.scale.dimensions or (100,)
-    cells = [
-        cell
-        for name in ("dtlz-bi", "zdt")
-        for cell in material.grid(name).cells
-        if cell.task.d in d
-    ]
-    material.expect(cells)
-    tasks = [t for t in dict.fromkeys(c.task for c in cells) if material.whole_algorithms([t])]
-    if not tasks:
-        raise NotYet(
-            f"No run of a two-objective problem with {' or '.join(map(str, d))} variables is there; "
-            "run `neuropareto bench run dtlz-bi`, or choose others with --dimensions."
-        )
+    tasks = two_objective_tasks(material)
     columns = min(4, len(tasks))
     figure = new_figure(3.0 * columns + 0.6, 2.7 * -(-len(tasks) // columns) + 0.9)
     axes = panels(figure, len(tasks), columns)
