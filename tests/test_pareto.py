@@ -171,6 +171,14 @@ def test_crowding_by_hand() -> None:
     assert_allclose(pareto.crowding(F, boundary=7.0), [7, 1.2, 1.5, 7])
 
 
+def test_crowding_by_rank_looks_at_one_front_at_a_time() -> None:
+    F = np.array([[0.0, 2.0], [1.0, 1.0], [2.0, 0.0], [3.0, 5.0], [4.0, 4.0], [5.0, 3.0]])
+    ranks = np.array([1, 1, 1, 2, 2, 2])
+    found = pareto.crowding_by_rank(F, ranks)
+    assert np.array_equal(found, np.concatenate([pareto.crowding(F[:3]), pareto.crowding(F[3:])]))
+    assert found[1] == found[4] == 2.0
+
+
 def test_crowding_of_small_and_flat_sets() -> None:
     assert pareto.crowding(np.empty((0, 2))).shape == (0,)
     assert_array_equal(pareto.crowding([[1.0, 2.0]]), [np.inf])

@@ -97,10 +97,7 @@ def _fitness(archive: Archive, rows: Indices) -> tuple[Indices, Array]:
         return np.empty(0, dtype=np.int64), np.empty(0)
     violation = archive.violation[rows]
     ranks = pareto.constrained_ranks(F, violation) if archive.c else pareto.ranks(F)
-    crowding = np.zeros(len(rows))
-    for rank in np.unique(ranks):
-        crowding[ranks == rank] = pareto.crowding(F[ranks == rank])
-    return ranks, crowding
+    return ranks, pareto.crowding_by_rank(F, ranks)
 
 
 def _tournament(ranks: Indices, crowding: Array, n: int, rng: np.random.Generator) -> Indices:

@@ -130,6 +130,16 @@ def crowding(F: npt.ArrayLike, boundary: float = np.inf) -> Array:
     return distance
 
 
+def crowding_by_rank(F: npt.ArrayLike, ranks: npt.NDArray[np.int64]) -> Array:
+    """The crowding distance of each row among the rows of its own rank, (n,)."""
+    F = np.asarray(F, dtype=np.float64)
+    found = np.zeros(len(F))
+    for rank in np.unique(ranks):
+        same = ranks == rank
+        found[same] = crowding(F[same])
+    return found
+
+
 def average_crowding(F: npt.ArrayLike) -> float:
     """Mean crowding distance D(A) of a set, finite for every n. Paper: Eq. avg_crowding.
 

@@ -173,10 +173,7 @@ def lied(gps: GPs, U: Array, lie: float) -> GPs:
 
 def halves(archive: Archive) -> tuple[Indices, Indices]:
     """Rows of the better and of the worse half of the archive by (rank, crowding)."""
-    crowding = np.zeros(len(archive))
-    for rank in np.unique(archive.ranks):
-        same = archive.ranks == rank
-        crowding[same] = pareto.crowding(archive.F[same])
+    crowding = pareto.crowding_by_rank(archive.F, archive.ranks)
     order = np.lexsort((-crowding, archive.ranks))
     half = len(archive) // 2
     return order[:half], order[half:]

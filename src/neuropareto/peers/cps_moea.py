@@ -155,7 +155,6 @@ def _ranks(archive: Archive, rows: Indices) -> Indices:
 
 def _sorted(archive: Archive, rows: Indices) -> Indices:
     """``rows`` by front, then by crowding distance within their front, lonelier first."""
-    ranks, crowding = _ranks(archive, rows), np.zeros(len(rows))
-    for rank in np.unique(ranks):
-        crowding[ranks == rank] = pareto.crowding(archive.F[rows[ranks == rank]])
+    ranks = _ranks(archive, rows)
+    crowding = pareto.crowding_by_rank(archive.F[rows], ranks)
     return np.asarray(rows[np.lexsort((-crowding, ranks))])

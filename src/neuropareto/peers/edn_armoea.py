@@ -26,7 +26,7 @@ from neuropareto.peers.ar_moea import (
     without_each,
 )
 from neuropareto.peers.edn_network import DropoutNetwork, FittedDropoutNetwork
-from neuropareto.peers.infill import best_of_each, clusters, front_extent, novel
+from neuropareto.peers.infill import best_of_each, clusters, front_extent, novel, uniform
 from neuropareto.peers.operators import platemo_sbx
 from neuropareto.problems.fronts import simplex_lattice
 from neuropareto.randomness import Streams
@@ -59,7 +59,7 @@ class EDNARMOEA:
     ) -> Proposal:
         """q points, one for each of q clusters of the predicted front."""
         if len(archive) < 4:
-            return Proposal(_uniform(q, archive.d, rng("candidates")))
+            return Proposal(uniform(q, archive.d, rng("candidates")))
         if memory is not None and int(memory["seen"][0]) > len(archive):
             memory = None
         began = time.perf_counter()
@@ -99,7 +99,7 @@ class EDNARMOEA:
 
     def _evolved(self, model: Model, W: Array, d: int, rng: np.random.Generator) -> Evolved:
         """AR-MOEA on the predicted means, from a uniform population."""
-        U = _uniform(self.population, d, rng)
+        U = uniform(self.population, d, rng)
         F, std = model.predict(U, rng)
         references = References.first(F, W)
         first_share = references.valid
@@ -183,7 +183,7 @@ def infill(
     if len(new):
         picked = new[best_of_each(score[new], clusters(found.F[new], q, rng))]
     rest = new[np.argsort(score[new], kind="stable")]
-    ordered = [found.U[picked], found.U[rest], _uniform(q, known.shape[1], rng)]
+    ordered = [found.U[picked], found.U[rest], uniform(q, known.shape[1], rng)]
     return novel(np.concatenate(ordered), known)[:q]
 
 
@@ -197,7 +197,3 @@ def _among(U: Array, known: Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]
     """Which rows of U equal a known row, (n,)."""
     listed = {row.tobytes() for row in known}
     return np.array([row.tobytes() in listed for row in U], dtype=np.bool_)
-
-
-def _uniform(n: int, d: int, rng: np.random.Generator) -> Array:
-    return np.asarray(rng.random((n, d)), dtype=np.float64)

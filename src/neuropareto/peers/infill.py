@@ -43,3 +43,8 @@ def front_extent(F: Array) -> Array:
     front, whole = np.ptp(F[pareto.nondominated(F)], axis=0), np.ptp(F, axis=0)
     whole = np.where(whole > 1e-12 * np.abs(F).max(axis=0), whole, 1.0)
     return np.where(front > 1e-3 * whole, front, whole)
+
+
+def uniform(n: int, d: int, rng: np.random.Generator) -> Array:
+    """n random points of the unit cube, (n, d)."""
+    return np.asarray(rng.random((n, d)), dtype=np.float64)

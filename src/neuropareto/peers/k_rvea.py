@@ -20,7 +20,7 @@ from neuropareto.memory import Memory
 from neuropareto.optimizer import start_design_size
 from neuropareto.peers import rvea
 from neuropareto.peers.dace import FittedKriging, Kriging, means
-from neuropareto.peers.infill import best_of_each, clusters, front_extent, novel
+from neuropareto.peers.infill import best_of_each, clusters, front_extent, novel, uniform
 from neuropareto.peers.operators import platemo_sbx
 from neuropareto.randomness import Streams
 from neuropareto.space import Array
@@ -54,7 +54,7 @@ class KRVEA:
     ) -> Proposal:
         """q points, one for each of q clusters of reference vectors."""
         if len(archive) < 4:
-            return Proposal(_uniform(q, archive.d, rng("candidates")))
+            return Proposal(uniform(q, archive.d, rng("candidates")))
         began = time.perf_counter()
         rows = self._training(archive, memory, rng("training"))
         U, F = archive.U[rows], archive.F[rows]
@@ -72,7 +72,7 @@ class KRVEA:
         spare = Candidates.of(novel(pool, known), models, V, converging)
         chosen = one_a_cluster(candidates, V, q, generator)
         ordered = [candidates.U[chosen], candidates.best_first, spare.best_first]
-        U = novel(np.concatenate([*ordered, _uniform(q, archive.d, generator)]), known)[:q]
+        U = novel(np.concatenate([*ordered, uniform(q, archive.d, generator)]), known)[:q]
         notes = {
             "stage_seconds": {
                 "surrogate": fitted - began,
@@ -210,7 +210,3 @@ def _bred(U: Array, rng: np.random.Generator) -> Array:
 def _empty(F: Array, V: Array) -> int:
     """How many vectors have no member among the rows of F."""
     return len(V) - len(rvea.active(F, V))
-
-
-def _uniform(n: int, d: int, rng: np.random.Generator) -> Array:
-    return np.asarray(rng.random((n, d)), dtype=np.float64)
