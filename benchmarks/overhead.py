@@ -99,6 +99,8 @@ def against_botorch(algorithm: NeuroPareto, d: int) -> None:
     from botorch.utils.multi_objective.box_decompositions import FastNondominatedPartitioning
     from gpytorch.mlls import SumMarginalLogLikelihood
 
+    from neuropareto.peers.compilation import guarded
+
     task = problem("dtlz2", d=d, m=2)
     U = task.space.latin_hypercube(200, rng=np.random.default_rng(0))
     F = np.asarray(task(task.space.from_unit(U)))
@@ -118,9 +120,10 @@ def against_botorch(algorithm: NeuroPareto, d: int) -> None:
     model = ModelListGP(*(SingleTaskGP(X, Y[:, j : j + 1]) for j in range(2)))
     fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
     reference = Y.min(dim=0).values
-    acquisition = qLogExpectedHypervolumeImprovement(
-        model, reference, FastNondominatedPartitioning(reference, Y)
-    )
+    with guarded():
+        acquisition = qLogExpectedHypervolumeImprovement(
+            model, reference, FastNondominatedPartitioning(reference, Y)
+        )
     bounds = torch.stack([torch.zeros(d), torch.ones(d)]).double()
     optimize_acqf(
         acquisition, bounds, q=10, num_restarts=1, raw_samples=16, sequential=True,

@@ -147,3 +147,13 @@ def test_one_kind_of_label_is_enough() -> None:
         archive, 3, pending=NONE, memory=None, rng=Streams(1, 1)
     )
     assert got.U.shape == (3, 6) and got.notes["errors"][1] is None
+
+
+def test_parents_that_breed_nothing_new_do_not_stop_a_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(csea, "platemo_sbx", lambda parents, **_: parents)
+    got = CSEA(epochs=5, predictions=100).propose(
+        example_archive(12, 6, 2), 5, pending=NONE, memory=None, rng=Streams(1, 1)
+    )
+    assert len(np.unique(got.U, axis=0)) == 5

@@ -21,6 +21,7 @@ from torch.nn import functional
 from neuropareto.algorithm import Proposal
 from neuropareto.archive import Archive, Indices
 from neuropareto.memory import Memory
+from neuropareto.peers.infill import uniform
 from neuropareto.peers.operators import platemo_sbx
 from neuropareto.peers.radial import radial_selection
 from neuropareto.randomness import Streams, torch_seed
@@ -84,12 +85,14 @@ class CSEA:
         found = self._searched(archive.U[P], archive.U[R], network, mode, rng("candidates"))
         points, wanted = _ordered(found, network, mode, rng("selection"))
         points, wanted = _new(points, wanted, known)
-        while len(points) < max(
-            least, 1
-        ):  # more points than one brood: its sisters, by the same rule
-            more = self._bred(archive.U[P], archive.U[R], rng(f"more-{len(points)}"))
+        breeder = rng("more")
+        while (missing := max(least, 1) - len(points)) > 0:
+            # More points than one brood: its sisters, by the same rule.
+            more = self._bred(archive.U[P], archive.U[R], breeder)
             order = np.argsort(-_direction(mode) * network(more), kind="stable")
             more, _ = _new(more[order], 0, np.concatenate([known, points]))
+            if not len(more):  # parents that are all alike breed only what is known
+                more = uniform(missing, archive.d, breeder)
             points = np.concatenate([points, more])
         count = min(len(points), max(least, wanted))
         seconds = {"surrogate": trained - began, "candidates": time.perf_counter() - trained}

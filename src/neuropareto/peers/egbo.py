@@ -29,6 +29,7 @@ from torch import Tensor
 from neuropareto.algorithm import Proposal
 from neuropareto.archive import Archive
 from neuropareto.memory import Memory
+from neuropareto.peers.compilation import guarded
 from neuropareto.peers.models import (
     Criterion,
     GPs,
@@ -126,17 +127,18 @@ class EGBO:
         """qLogNEHVI over the evaluated points; above three objectives over part of their front."""
         rows = front_rows(archive) if archive.m > 3 else np.arange(len(archive))
         baseline = archive.U[rows if len(rows) else slice(None)]
-        return Gain(
-            model=gps.model,
-            ref_point=reference,
-            X_baseline=torch.tensor(np.array(baseline)),
-            sampler=SobolQMCNormalSampler(
-                torch.Size([self.samples]), seed=int(rng.integers(2**31))
-            ),
-            objective=IdentityMCMultiOutputObjective(outcomes=list(range(archive.m))),
-            constraints=limits(gps, archive.m),
-            prune_baseline=True,
-        )
+        with guarded():
+            return Gain(
+                model=gps.model,
+                ref_point=reference,
+                X_baseline=torch.tensor(np.array(baseline)),
+                sampler=SobolQMCNormalSampler(
+                    torch.Size([self.samples]), seed=int(rng.integers(2**31))
+                ),
+                objective=IdentityMCMultiOutputObjective(outcomes=list(range(archive.m))),
+                constraints=limits(gps, archive.m),
+                prune_baseline=True,
+            )
 
 
 def offspring(archive: Archive, n: int, directions: int, *, rng: np.random.Generator) -> Array:

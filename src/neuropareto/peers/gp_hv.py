@@ -30,6 +30,7 @@ from torch import Tensor
 from neuropareto.algorithm import Proposal
 from neuropareto.archive import Archive
 from neuropareto.memory import Memory
+from neuropareto.peers.compilation import guarded
 from neuropareto.peers.models import (
     Criterion,
     GPs,
@@ -125,7 +126,8 @@ class GPHV:
     ) -> Criterion:
         """The criterion of one more point beside the ``waiting`` ones of its group."""
         m = len(reference)
-        with warnings.catch_warnings():  # BoTorch advises the logarithm wherever it is not used
+        with guarded(), warnings.catch_warnings():
+            # BoTorch advises the logarithm wherever it is not used.
             warnings.simplefilter("ignore", NumericsWarning)
             criterion: Criterion = CRITERIA[self.criterion](
                 model=gps.model,

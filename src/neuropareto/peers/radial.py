@@ -64,7 +64,7 @@ def _filled(Z: Array, chosen: Array, k: int) -> Indices:
     convergence = Z.sum(axis=1) / Z.sum(axis=1).max()
     crowd = np.bincount(cell[chosen], minlength=side * side)
     nearest = cdist(Y, Y[chosen]).min(axis=1)
-    while chosen.sum() < k:
+    for _ in range(k - int(chosen.sum())):
         occupied = np.where(chosen, np.inf, crowd[cell])
         fitness = 0.1 * Z.shape[1] * convergence - nearest
         new = int(np.argmin(np.where(occupied == occupied.min(), fitness, np.inf)))
