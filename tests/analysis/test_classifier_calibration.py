@@ -21,6 +21,7 @@ from neuropareto.analysis.classifier_calibration import (
     forward,
     held_out,
     measured,
+    stratified,
     table,
 )
 from neuropareto.analysis.runs import Run
@@ -104,6 +105,23 @@ def test_every_point_is_predicted_once_by_every_variant() -> None:
     for p in found:
         assert p.probability.shape == (80, 5) and (p.labels == run.archive.labels(5)).all()
         assert p.probability.sum(axis=1) == pytest.approx(1.0)
+
+
+def test_folds_hold_the_same_share_of_each_class() -> None:
+    """A forecast of the training rows' shares is calibrated then, and too sure with blind folds."""
+    rng = np.random.default_rng(4)
+    gaps: dict[str, list[float]] = {"blind": [], "stratified": []}
+    y = np.repeat([1, 2, 3, 4, 5], 60)
+    for _ in range(40):
+        folds = {"blind": rng.permutation(300) % 4, "stratified": stratified(y, 4, rng=rng)}
+        counts = [np.bincount(y[folds["stratified"] == j])[1:] for j in range(4)]
+        assert np.ptp(counts, axis=0).max() <= 1
+        for name, place in folds.items():
+            for j in range(4):
+                share = np.bincount(y[place != j], minlength=6) / (place != j).sum()
+                gaps[name].append(np.mean(y[place == j] == share.argmax()) - share.max())
+    assert np.mean(gaps["blind"]) < -0.05
+    assert abs(np.mean(gaps["stratified"])) < 0.02
 
 
 def test_forward_predicts_the_points_of_a_round_from_what_was_there_before() -> None:

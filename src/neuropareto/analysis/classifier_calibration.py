@@ -1,9 +1,10 @@
 """How well calibrated the rank classifier is on the archives of runs, part by part.
 
 Sections "Empirical calibration validation" and "Comparison to single-method baselines". Every point
-of an archive is predicted by a classifier that never saw it (four folds); *forward*, the points that
-a round is about to evaluate are predicted from the archive before it, which is what the classifier
-is asked in a run. Notation: n points, K classes. Classes are those of the whole archive (D-8).
+of an archive is predicted by a classifier that never saw it (four stratified folds); *forward*, the
+points that a round is about to evaluate are predicted from the archive before it, which is what the
+classifier is asked in a run. Notation: n points, K classes. Classes are those of the whole archive
+(D-8).
 """
 
 from __future__ import annotations
@@ -71,11 +72,25 @@ def fitted_variants(
     }
 
 
+def stratified(labels: Labels, folds: int, *, rng: np.random.Generator) -> Labels:
+    """A fold 0..folds-1 for every row, (n,), with equally many rows of each class in all (+-1).
+
+    An archive has fixed numbers of each class. Folds drawn blindly give the test rows least of what
+    the training rows have most of, so that even a classifier which only knows the shares looks sure
+    of the wrong class.
+    """
+    order = rng.permutation(len(labels))
+    order = order[np.argsort(np.asarray(labels)[order], kind="stable")]
+    place = np.empty(len(labels), dtype=np.int64)
+    place[order] = np.arange(len(labels)) % folds
+    return place
+
+
 def held_out(run: Run) -> list[Predicted]:
     """Each point of the run's archive, predicted by classifiers that never saw it; one a variant."""
     archive = _archive(run)
     y = archive.labels(bounded_k(RankClassifier().k, len(archive)))
-    place = stream(run.seed, 0, "calibration-folds").permutation(len(archive)) % FOLDS
+    place = stratified(y, FOLDS, rng=stream(run.seed, 0, "calibration-folds"))
     found = {name: np.empty((len(archive), RankClassifier().k)) for name in VARIANTS}
     for fold in range(FOLDS):
         train, test = place != fold, place == fold
