@@ -13,7 +13,11 @@ from neuropareto.analysis.surrogate_calibration import LEVELS, SurrogateCalibrat
 from neuropareto.bench.figures import style
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+MOST = 8
+"""More tasks than this are shown as a distribution."""
 
 _LOOKS = dict(
     zip(
@@ -42,19 +46,49 @@ def classifier_figure(found: ClassifierCalibration) -> Figure:
         )  # fmt: skip
     style.clean(left, title="Reliability, all runs", x="confidence", y="accuracy, held out")
     left.legend(frameon=False, fontsize=7.5, loc="upper left")
+    if len({row.task for row in found.tasks}) <= MOST:
+        _bars(right, found)
+    else:
+        _spread(right, found)
+    return picture
+
+
+def _bars(ax: Axes, found: ClassifierCalibration) -> None:
+    """The ECE of each task and variant beside its floor."""
     tasks = list(dict.fromkeys(row.task for row in found.tasks))
     for i, name in enumerate(VARIANTS):
         rows = [row for row in found.tasks if row.variant == name]
         x = np.arange(len(rows)) + 0.16 * (i - 2)
-        right.bar(x, [r.errors.ece for r in rows], 0.15, color=_LOOKS[name][0], label=name)
+        ax.bar(x, [r.errors.ece for r in rows], 0.15, color=_LOOKS[name][0], label=name)
         for at, row in zip(x, rows, strict=True):
-            right.plot([at - 0.075, at + 0.075], [row.errors.ece_floor] * 2, color=style.BLACK)
-    right.plot([], [], color=style.BLACK, label="floor: perfect classifier")
-    right.set_xticks(range(len(tasks)), [task.replace(" ", "\n") for task in tasks], fontsize=7.5)
-    style.clean(right, title="ECE by problem, all seeds together", x="", y="ECE")
-    right.legend(frameon=False, fontsize=7.5, loc="upper right")
-    right.set_ylim(0, 1.55 * max(row.errors.ece for row in found.tasks))
-    return picture
+            ax.plot([at - 0.075, at + 0.075], [row.errors.ece_floor] * 2, color=style.BLACK)
+    ax.plot([], [], color=style.BLACK, label="floor: perfect classifier")
+    ax.set_xticks(range(len(tasks)), [task.replace(" ", "\n") for task in tasks], fontsize=7.5)
+    style.clean(ax, title="ECE by problem, all seeds together", x="", y="ECE")
+    ax.legend(frameon=False, fontsize=7.5, loc="upper right")
+    ax.set_ylim(0, 1.55 * max(row.errors.ece for row in found.tasks))
+
+
+def _spread(ax: Axes, found: ClassifierCalibration) -> None:
+    """The distribution of the ECE over tasks, a box and all points for each variant."""
+    rng = np.random.default_rng(0)
+    for i, name in enumerate(VARIANTS):
+        values = np.array([row.errors.ece for row in found.tasks if row.variant == name])
+        color = _LOOKS[name][0]
+        ax.plot(
+            i + rng.uniform(-0.24, 0.24, len(values)), values, ".", color=color, ms=4, alpha=0.6
+        )
+        low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
+        ax.fill_between([i - 0.3, i + 0.3], low, high, color=color, alpha=0.25, lw=0)
+        ax.plot([i - 0.3, i + 0.3], [middle] * 2, color=color, lw=2.2)
+    floor = np.median([row.errors.ece_floor for row in found.tasks])
+    ax.axhline(float(floor), color=style.BLACK, lw=1.0, ls="--", label="floor: perfect classifier")
+    names = [name.replace(" and ", "\nand ") for name in VARIANTS]
+    ax.set_xticks(range(len(VARIANTS)), names, fontsize=8)
+    count = len({row.task for row in found.tasks})
+    style.clean(ax, title=f"ECE of each of {count} problems: quartiles", x="", y="ECE")
+    ax.legend(frameon=False, fontsize=8, loc="upper right")
+    ax.set_ylim(bottom=0)
 
 
 def surrogate_figure(found: SurrogateCalibration, algorithm: str) -> Figure:
@@ -64,6 +98,9 @@ def surrogate_figure(found: SurrogateCalibration, algorithm: str) -> Figure:
     left.plot([0, 1], [0, 1], color=style.BLACK, lw=0.9)
     colors = (style.BLUE, style.GREEN, style.ORANGE, style.VERMILION, style.PURPLE, style.SKY)
     keys = [key for key in found.raw if key[1] == algorithm and key[0] != "all"]
+    if len(keys) > MOST:  # lines of single tasks would hide each other
+        _bands(left, right, found, keys)
+        keys = [("all", algorithm)]
     for key, color in zip(keys, colors, strict=False):
         left.plot(
             LEVELS, found.raw[key].coverage, "o-", ms=3.5, color=color,
@@ -86,6 +123,24 @@ def surrogate_figure(found: SurrogateCalibration, algorithm: str) -> Figure:
     right.set_ylim(0, 1.03)
     right.xaxis.get_major_locator().set_params(integer=True)
     return picture
+
+
+def _bands(
+    left: Axes, right: Axes, found: SurrogateCalibration, keys: Sequence[tuple[str, str]]
+) -> None:
+    """Where the middle half and the middle nine tenths of the tasks lie."""
+    rounds = max(len(found.rounds[key]) for key in keys)
+    by_round = np.full((len(keys), rounds), np.nan)
+    for row, key in zip(by_round, keys, strict=True):
+        row[: len(found.rounds[key])] = found.rounds[key]
+    by_level = np.array([found.raw[key].coverage for key in keys])
+    for ax, x, values in ((left, LEVELS, by_level), (right, 1 + np.arange(rounds), by_round)):
+        for outer, alpha in ((0.05, 0.12), (0.25, 0.22)):
+            low, high = np.nanquantile(values, (outer, 1 - outer), axis=0)
+            ax.fill_between(x, low, high, color=style.BLUE, alpha=alpha, lw=0)
+    left.fill_between(
+        [], [], color=style.BLUE, alpha=0.3, label=f"half and 90 % of {len(keys)} problems"
+    )
 
 
 def trends_figure(trends: Sequence[Trend]) -> Figure:
