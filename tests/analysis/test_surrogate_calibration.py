@@ -17,7 +17,6 @@ from neuropareto.analysis.surrogate_calibration import (
     Forecasts,
     covered,
     crps,
-    factor,
     forecasts_of,
     joined,
     measured,
@@ -27,6 +26,7 @@ from neuropareto.analysis.surrogate_calibration import (
     table,
 )
 from neuropareto.bench.layout import render
+from neuropareto.surrogate.structured.recalibration import conformal_factor
 
 
 def simulated(n: int, claimed: float = 1.0, rounds: int = 10) -> Forecasts:
@@ -81,10 +81,10 @@ def test_recalibration_never_looks_ahead() -> None:
 @given(st.integers(1, 60), st.sampled_from([0.5, 0.8, 0.9]), st.integers(0, 2**31))
 def test_the_factor_covers_the_residuals_it_was_made_of(n: int, level: float, seed: int) -> None:
     z = np.random.default_rng(seed).standard_t(3, size=n)
-    scaled = z / factor(z, level)
+    scaled = z / conformal_factor(z, level)
     # The largest one lies on the border, where rounding decides.
     assert covered(scaled * (1 - 1e-12), np.array([level]))[0] >= min(level, 1.0) - 1e-9
-    assert factor(np.empty(0)) == 1.0
+    assert conformal_factor(np.empty(0)) == 1.0
 
 
 def a_run(*, replaced: int = 0) -> Run:

@@ -17,6 +17,7 @@ from scipy.special import ndtr, ndtri
 from neuropareto.analysis.runs import Run
 from neuropareto.bench.layout import Table, items, number
 from neuropareto.space import Array
+from neuropareto.surrogate.structured.recalibration import conformal_factor
 
 LEVELS = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
 
@@ -96,20 +97,6 @@ def scores(forecasts: Forecasts) -> Scores:
     )
 
 
-def factor(z: Array, level: float = 0.9) -> float:
-    """The factor on standard deviations that makes held-out |z| cover ``level``.
-
-    The ceil((n + 1) level)-th smallest |z| over its normal value: with exchangeable residuals the
-    next interval covers at least ``level`` (split conformal). Needs n >= level / (1 - level), else
-    the largest |z| has to do; 1 without residuals.
-    """
-    n = len(z)
-    if not n:
-        return 1.0
-    place = min(n, int(np.ceil((n + 1) * level)))
-    return float(np.sort(np.abs(z))[place - 1] / ndtri(0.5 + 0.5 * level))
-
-
 def recalibrated(forecasts: Forecasts, *, level: float = 0.9, least: int = 20) -> Forecasts:
     """Forecasts whose width in each round is corrected by the residuals of all earlier rounds.
 
@@ -121,7 +108,7 @@ def recalibrated(forecasts: Forecasts, *, level: float = 0.9, least: int = 20) -
         earlier = forecasts.z[forecasts.batch < batch]
         if len(earlier) >= least:
             # A factor of 0 (all earlier outcomes met exactly) would leave no density at all.
-            std[forecasts.batch == batch] *= max(factor(earlier, level), 1e-3)
+            std[forecasts.batch == batch] *= max(conformal_factor(earlier, level), 1e-3)
     return replace(forecasts, std=std)
 
 

@@ -242,7 +242,7 @@ def test_scores_recalibrate_the_next_round() -> None:
     plain = StructuredGP(few=(TIGHT,), effort=QUICK.effort, recalibration=Uncalibrated())
     unscaled = fitted(plain, U, np.vstack([F[:40], surprise]), first.warm)
     inflation = np.asarray(second.notes["inflation"])
-    assert inflation[0] == 10.0 and inflation[0] > inflation[1]
+    assert inflation[0] == 30.0 and inflation[0] > inflation[1]
     ratio = second.posterior(U[:5]).epistemic / unscaled.posterior(U[:5]).epistemic
     np.testing.assert_allclose(ratio, np.broadcast_to(inflation**2, (5, 2)), rtol=1e-9)
     said = first.posterior(U[40:])
@@ -252,11 +252,12 @@ def test_scores_recalibrate_the_next_round() -> None:
 
 def test_the_factor_is_a_quantile_of_recent_scores() -> None:
     rule = Online()
-    assert rule.factor([]) == 1.0
+    assert rule.factor([]) == 3.0
     normal = np.abs(np.random.default_rng(0).normal(size=4000))
     assert rule.factor([normal]) == pytest.approx(1.0, abs=0.05)
-    assert rule.factor([np.full(10, 99.0), 2 * normal, 2 * normal]) == pytest.approx(2.0, abs=0.1)
-    assert rule.factor([np.zeros(5)]) == 0.1 and rule.factor([np.full(5, 1e9)]) == 10.0
+    four = [2 * normal] * 4
+    assert rule.factor([np.full(9000, 99.0), *four]) == pytest.approx(2.0, abs=0.1)
+    assert rule.factor([np.zeros(5)]) == 0.1 and rule.factor([np.full(5, 1e9)]) == 30.0
     assert Uncalibrated().factor([np.full(5, 3.0)]) == 1.0
 
 

@@ -3,6 +3,7 @@
 Proposals are chosen where the model is optimistic, so its raw uncertainty is too small there. The
 last round's model is rebuilt from its stored hyper-parameters, asked about the rows that arrived
 since, and the standard deviation is multiplied by a quantile of the |z|-scores of recent batches.
+Decision D-61.
 Paper: section "Calibration" asks for calibrated uncertainty and leaves the surrogate's open.
 """
 
@@ -25,22 +26,42 @@ class Recalibration(Protocol):
         ...
 
 
+def conformal_factor(z: Array, level: float = 0.9) -> float:
+    """The factor on standard deviations that makes held-out |z| cover ``level``.
+
+    The ceil((n + 1) level)-th smallest |z| over its normal value: with exchangeable residuals the
+    next interval covers at least ``level`` (split conformal). Needs n >= level / (1 - level), else
+    the largest |z| has to do; 1 without residuals.
+    """
+    n = len(z)
+    if not n:
+        return 1.0
+    place = min(n, int(np.ceil((n + 1) * level)))
+    return float(np.sort(np.abs(z))[place - 1] / ndtri(0.5 + 0.5 * level))
+
+
 @dataclass(frozen=True)
 class Online:
-    """quantile_level(|z| of the last ``batches``) / its normal value, clipped to [low, high]."""
+    """The conformal factor of the last ``batches``, within [low, high]; ``first`` before any.
+
+    The first proposals are the points that look best to a model which has never been corrected:
+    less than half of their 90 % intervals hold, hence ``first``.
+    """
 
     level: float = 0.9
-    batches: int = 2
+    batches: int = 4
+    first: float = 3.0
     low: float = 0.1
-    high: float = 10.0
+    high: float = 30.0
 
     def factor(self, batches: list[Array]) -> float:
-        """1 as long as there is no evaluated proposal."""
+        """The factor for the next proposals."""
         recent = [b for b in batches if len(b)][-self.batches :]
         if not recent:
-            return 1.0
-        seen = float(np.quantile(np.concatenate(recent), self.level))
-        return float(np.clip(seen / ndtri(0.5 + 0.5 * self.level), self.low, self.high))
+            return self.first
+        return float(
+            np.clip(conformal_factor(np.concatenate(recent), self.level), self.low, self.high)
+        )
 
 
 @dataclass(frozen=True)
