@@ -17,6 +17,7 @@ from scipy.stats import qmc
 from neuropareto.acquisition import Acquisition, LearnedAcquisition
 from neuropareto.algorithm import Proposal
 from neuropareto.archive import Archive
+from neuropareto.calibration import MatrixScaling
 from neuropareto.candidates import Candidates, RankConditioned, Several
 from neuropareto.classifier import Classifier, RankClassifier, bounded_k
 from neuropareto.memory import Memory, joined
@@ -44,7 +45,7 @@ from neuropareto.surrogate.structured import StructuredGP
 class NeuroPareto:
     """The paper's algorithm; see the module. ``NeuroPareto.paper()`` is its literal pipeline."""
 
-    classifier: Classifier = RankClassifier()
+    classifier: Classifier = RankClassifier(calibration=MatrixScaling())
     surrogate: Surrogate = Ladder((StructuredGP(), ExactGP(), FourierProxy()))
     acquisition: Acquisition = LearnedAcquisition()
     candidates: Candidates = Several(
@@ -59,6 +60,7 @@ class NeuroPareto:
     def paper(cls) -> NeuroPareto:
         """The pipeline as printed: deep GP, rank-conditioned variation, RFF proxy screening."""
         return cls(
+            classifier=RankClassifier(),
             surrogate=Ladder((DeepGP(), ExactGP(), FourierProxy())),
             candidates=RankConditioned(),
             screening=TwoStage(proxy=FourierProxy()),

@@ -14,6 +14,7 @@ from neuropareto.surrogate.coregional import Coregional
 from neuropareto.surrogate.deep_gp import DeepGP
 from neuropareto.surrogate.exact_gp import ExactGP
 from neuropareto.surrogate.features import Inducing, Nystroem, RandomFourier
+from neuropareto.surrogate.hedged import Hedged
 from neuropareto.surrogate.kernels import RBF, Matern52
 from neuropareto.surrogate.ladder import Ladder
 from neuropareto.surrogate.mean import NeuralMean
@@ -29,6 +30,7 @@ __all__ = [
     "ExactGP",
     "Fitted",
     "FourierProxy",
+    "Hedged",
     "Heteroscedastic",
     "Homoscedastic",
     "Inducing",

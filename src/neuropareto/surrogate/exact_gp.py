@@ -127,11 +127,16 @@ class FittedExactGP:
 
     def mean_gradient(self, U: Array) -> Array:
         """d mean / d u, (len(U), m, d)."""
+        return self.mean_and_gradient(U)[1]
+
+    def mean_and_gradient(self, U: Array) -> tuple[Array, Array]:
+        """The mean (len(U), m) and its gradient (len(U), m, d), together."""
         m = len(self._alpha)
         # One copy of the points for each objective: their gradients then come in one pass.
         X = centred(U, self._X.device).repeat(m, 1, 1).requires_grad_()
-        (G,) = torch.autograd.grad(self._mean(X)[0].sum(), X)
-        return self._scale.gradient(G.transpose(0, 1))
+        mean = self._mean(X)[0]
+        (G,) = torch.autograd.grad(mean.sum(), X)
+        return self._scale.draws(mean.T), self._scale.gradient(G.transpose(0, 1))
 
     @property
     def warm(self) -> Memory:
