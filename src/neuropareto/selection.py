@@ -88,18 +88,15 @@ class Composite:
     """A weighted sum of four signals, each over its largest magnitude in the shortlist, greedily for q.
 
     score = w_s s + w_hv s_HV + w_div s_div + w_u u, times the probability of feasibility. After
-    each choice the chosen mean joins the front (pending means are there from the beginning), and
-    every candidate's score shrinks in proportion to the gain that is left to it, so that the members
-    of a batch do not repeat each other. A candidate whose mean gains nothing is judged by what it
-    may gain, at its mean less ``hope`` epistemic standard deviations, which shrinks likewise; where
-    nothing can be hoped for, the nearest to the front come first, and equal forecasts last.
+    each choice the chosen mean joins the front (pending means are there from the beginning), s is
+    recomputed, and the other terms shrink in the same proportion, so that the members of a batch
+    do not repeat each other. Copies of a chosen forecast come last.
     """
 
     estimate: float = 1.0
     hypervolume: float = 0.5
     diversity: float = 0.1
     information: float = 0.1
-    hope: float = 1.0
 
     def choose(
         self,
@@ -111,40 +108,31 @@ class Composite:
         pending: Array,
         feasibility: Array,
     ) -> Indices:
-        """The greedy choice of min(q, n) rows."""
+        """The greedy choice; candidates without any gain are ordered by their margin to the front."""
         reference = reference_beyond(archive, signals.mean)
         side = (
             self.hypervolume * scaled(utility.hypervolume)
             + self.diversity * scaled(utility.diversity)
             + self.information * scaled(signals.information)
         )
-        worth = self.estimate * scaled(signals.estimate) + side
-        hoped = signals.mean - self.hope * np.sqrt(signals.epistemic)
         alone = pareto.improvement(signals.mean, archive.front, reference)
-        hope_alone = pareto.improvement(hoped, archive.front, reference)
-        near = scaled(-margin(signals.mean, archive))
+        near = 1e-3 * scaled(-margin(signals.mean, archive))
+        own = self.estimate * scaled(signals.estimate)
         front = np.concatenate([archive.front, pending])
-        ahead = front
         chosen: list[int] = []
         free = np.ones(len(signals), dtype=np.bool_)
+        fresh = free.copy()
         for _ in range(min(q, len(signals))):
             left = pareto.improvement(signals.mean, front, reference)
-            hope = pareto.improvement(hoped, ahead, reference)
-            share = np.where(alone > 0, _ratio(left, alone), _ratio(hope, hope_alone))
-            spare = 1e-3 * hope / max(hope_alone.max(), 1e-300) + 1e-6 * near
-            score = feasibility * (worth * np.clip(share, 0.0, 1.0) + spare)
-            repeated = (signals.mean[:, None] == signals.mean[chosen]).all(axis=2).any(axis=1)
-            best = int(np.argmax(np.where(free, score - 10.0 * repeated, -np.inf)))
+            share = np.where(alone > 0, left / np.where(alone > 0, alone, 1.0), 1.0)
+            score = feasibility * ((own + side) * np.clip(share, 0.0, 1.0) + near)
+            allowed = free & fresh if (free & fresh).any() else free
+            best = int(np.argmax(np.where(allowed, score, -np.inf)))
             chosen.append(best)
             free[best] = False
+            fresh &= (signals.mean != signals.mean[best]).any(axis=1)
             front = np.concatenate([front, signals.mean[best : best + 1]])
-            ahead = np.concatenate([ahead, hoped[best : best + 1]])
         return np.array(chosen, dtype=np.int64)
-
-
-def _ratio(part: Array, whole: Array) -> Array:
-    """``part`` over ``whole``, 0 where the whole is nothing."""
-    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 0.0)
 
 
 def reference_beyond(archive: Archive, mean: Array) -> Array:
