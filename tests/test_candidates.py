@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from neuropareto.archive import Archive
-from neuropareto.candidates import RankConditioned, Several, SurrogateDescent, directions
+from neuropareto.candidates import Pool, RankConditioned, Several, SurrogateDescent, directions
 from neuropareto.classifier import RankBelief
 from neuropareto.space import Array
 from neuropareto.surrogate.contract import Posterior
@@ -115,3 +115,11 @@ def test_directions_look_into_gaps_of_the_front() -> None:
     assert W.shape == (20, 2) and np.allclose(W.sum(axis=1), 1)
     gap_first = W[2]
     assert 0.25 < gap_first[0] < 0.75, "the widest gap is in the middle"
+
+
+def test_copies_and_known_points_leave_the_pool() -> None:
+    U = np.array([[0.1, 0.2], [0.3, 0.3], [0.1, 0.2], [0.9, 0.9], [0.5, 0.5]])
+    pool = Pool(U, np.array(["a", "b", "c", "d", "e"]))
+    left = pool.apart_from(np.array([[0.9, 0.9], [0.0, 0.0]]))
+    assert left.U.tolist() == U[[0, 1, 4]].tolist() and left.operator.tolist() == ["a", "b", "e"]
+    assert pool.apart_from(U) is pool, "a small space that is used up"

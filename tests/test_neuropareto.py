@@ -46,7 +46,8 @@ def test_a_round_notes_its_stages_and_diagnostics() -> None:
     assert list(note["stage_seconds"]) == [
         "classifier", "surrogate", "acquisition", "candidates", "screening", "posterior", "selection",
     ]  # fmt: skip
-    assert note["pool"] == 144 and note["shortlist"] == 40 and len(note["operators"]) == 5
+    assert 130 < note["pool"] <= 144, "without copies"
+    assert note["shortlist"] == 40 and len(note["operators"]) == 5
     assert np.array(note["predicted_epistemic"]).shape == (5, 2)
     json.dumps(o.notes, allow_nan=False)
 

@@ -76,14 +76,6 @@ def test_without_any_gain_the_nearest_to_the_front_comes_first() -> None:
     assert choose(signals(mean), 3) == [1, 2, 0]
 
 
-def test_without_any_gain_a_batch_does_not_repeat_itself() -> None:
-    """Ten copies of the nearest point and two others: copies come last."""
-    mean = np.array([*[[1.05, 1.05]] * 10, [1.2, 1.2], [1.3, 1.3]])
-    s = signals(mean, information=np.array([*[1.0] * 10, 0.0, 0.0]))
-    assert choose(s, 5) == [0, 10, 11, 1, 2]
-    assert sorted(choose(s, 12)) == list(range(12))
-
-
 def test_each_signal_counts_with_its_weight() -> None:
     mean = np.tile([[0.3, 0.3]], (3, 1))
     s = signals(mean, information=np.array([0.0, 1.0, 0.5]))

@@ -34,6 +34,16 @@ class Pool:
         """The number of candidates."""
         return len(self.U)
 
+    def apart_from(self, known: Array) -> Pool:
+        """Each point once, and none of the ``known`` (k, d); all as they are if nothing is left.
+
+        Descents end in the same corner and children may equal a parent: such copies would take
+        places in a batch, and be evaluated somewhere else, for nothing is evaluated twice.
+        """
+        _, first = np.unique(np.concatenate([known, self.U]), axis=0, return_index=True)
+        kept = np.sort(first[first >= len(known)]) - len(known)
+        return Pool(self.U[kept], self.operator[kept]) if len(kept) else self
+
 
 class Candidates(Protocol):
     """A generator of candidates."""

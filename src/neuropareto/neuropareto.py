@@ -98,6 +98,7 @@ class NeuroPareto:
         with stages("candidates") as stage:  # 6: breed a large pool, conditioned on predicted rank
             known = ranks.predict(archive.U)
             pool = self.candidates.generate(archive, known, model, rng=stage.rng)
+            pool = pool.apart_from(np.concatenate([archive.U, pending]))
         with stages("screening") as stage:  # 7, 8: cheap proxy scores, keep the best
             belief = ranks.predict(pool.U)
             short = self.screening.shortlist(pool, belief, archive, model, rng=stage.rng)

@@ -90,7 +90,7 @@ class Composite:
     score = w_s s + w_hv s_HV + w_div s_div + w_u u, times the probability of feasibility. After
     each choice the chosen mean joins the front (pending means are there from the beginning), s is
     recomputed, and the other terms shrink in the same proportion, so that the members of a batch
-    do not repeat each other. Copies of a chosen forecast come last.
+    do not repeat each other.
     """
 
     estimate: float = 1.0
@@ -117,20 +117,17 @@ class Composite:
         )
         alone = pareto.improvement(signals.mean, archive.front, reference)
         near = 1e-3 * scaled(-margin(signals.mean, archive))
-        own = self.estimate * scaled(signals.estimate)
         front = np.concatenate([archive.front, pending])
         chosen: list[int] = []
         free = np.ones(len(signals), dtype=np.bool_)
-        fresh = free.copy()
         for _ in range(min(q, len(signals))):
             left = pareto.improvement(signals.mean, front, reference)
             share = np.where(alone > 0, left / np.where(alone > 0, alone, 1.0), 1.0)
+            own = self.estimate * scaled(signals.estimate)
             score = feasibility * ((own + side) * np.clip(share, 0.0, 1.0) + near)
-            allowed = free & fresh if (free & fresh).any() else free
-            best = int(np.argmax(np.where(allowed, score, -np.inf)))
+            best = int(np.argmax(np.where(free, score, -np.inf)))
             chosen.append(best)
             free[best] = False
-            fresh &= (signals.mean != signals.mean[best]).any(axis=1)
             front = np.concatenate([front, signals.mean[best : best + 1]])
         return np.array(chosen, dtype=np.int64)
 

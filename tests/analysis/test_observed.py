@@ -80,7 +80,7 @@ def test_watching_does_not_change_the_run(run: ObservedRun) -> None:
 def test_what_was_chosen_is_what_was_evaluated(run: ObservedRun) -> None:
     for observed in run.rounds:
         assert np.allclose(observed.choice, observed.evaluated)
-        assert observed.mean.shape == (40, 2) and len(observed.pool) == 120
+        assert observed.mean.shape == (40, 2) and 110 < len(observed.pool) <= 120
     assert run.volumes[-1] >= run.volumes[0] and run.volumes[-1] <= run.best
 
 

@@ -48,7 +48,7 @@ def check(study: Study, budget: int) -> None:
 
 
 def slow(x: Array) -> list[float]:
-    time.sleep(0.1)
+    time.sleep(0.5)  # long enough that a busy machine signals in the middle
     return two(x)
 
 
