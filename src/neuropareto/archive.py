@@ -250,3 +250,9 @@ class Archive:
 def _readonly(array: Array) -> Array:
     array.setflags(write=False)
     return array
+
+
+def new_rows(U: Array, known: Array) -> Indices:
+    """Rows of U (n, d) that are not among the ``known`` (k, d), each point once, in order."""
+    _, first = np.unique(np.concatenate([known, U]), axis=0, return_index=True)
+    return np.asarray(np.sort(first[first >= len(known)]) - len(known), dtype=np.int64)

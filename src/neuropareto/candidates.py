@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from neuropareto.archive import Archive, Indices
+from neuropareto.archive import Archive, Indices, new_rows
 from neuropareto.classifier import RankBelief
 from neuropareto.space import Array
 from neuropareto.surrogate.contract import Fitted
@@ -40,8 +40,7 @@ class Pool:
         Descents end in the same corner and children may equal a parent: such copies would take
         places in a batch, and be evaluated somewhere else, for nothing is evaluated twice.
         """
-        _, first = np.unique(np.concatenate([known, self.U]), axis=0, return_index=True)
-        kept = np.sort(first[first >= len(known)]) - len(known)
+        kept = new_rows(self.U, known)
         return Pool(self.U[kept], self.operator[kept]) if len(kept) else self
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from neuropareto import pareto
-from neuropareto.archive import Indices
+from neuropareto.archive import Indices, new_rows
 from neuropareto.space import Array
 
 
@@ -29,9 +29,7 @@ def best_of_each(value: Array, part: Indices) -> Indices:
 
 def novel(U: Array, known: Array) -> Array:
     """The distinct rows of U that are not among the known ones, in order."""
-    together = np.concatenate([known, U])
-    _, first = np.unique(together, axis=0, return_index=True)
-    return np.asarray(together[np.sort(first[first >= len(known)])])
+    return np.asarray(U[new_rows(U, known)])
 
 
 def front_extent(F: Array) -> Array:
