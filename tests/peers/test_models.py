@@ -13,15 +13,10 @@ from neuropareto.testing.algorithm import conflicting, example_archive
 
 with warnings.catch_warnings():  # linear_operator uses what torch deprecates
     warnings.simplefilter("ignore", DeprecationWarning)
-    from botorch.models import SingleTaskGP
-    from gpytorch.mlls import ExactMarginalLogLikelihood
-
     from neuropareto.peers.models import (
-        GPs,
         front_rows,
         held_reference,
         independent_gps,
-        log_posterior,
         maximised,
         start_points,
     )
@@ -32,28 +27,6 @@ def data(n: int = 25, d: int = 4, m: int = 2) -> tuple[Array, Array]:
     return U, conflicting(U, m)
 
 
-def gpytorch_criterion(gps: GPs) -> float:
-    """n times the sum over outputs of GPyTorch's marginal likelihood with priors."""
-    model = SingleTaskGP(gps.U, gps.Z, outcome_transform=None)
-    model.covar_module.lengthscale = torch.exp(gps.hyper["log_lengthscale"])[:, None, :]
-    model.likelihood.noise = torch.exp(gps.hyper["log_noise"])[:, None]
-    model.mean_module.constant = gps.hyper["constant"]
-    mll = ExactMarginalLogLikelihood(model.likelihood, model)
-    model.train()
-    value = mll(model(*model.train_inputs), model.train_targets).sum().detach()
-    return float(value) * len(gps.U)
-
-
-def test_the_fit_maximises_gpytorchs_criterion() -> None:
-    U, F = data()
-    start, end = (independent_gps(U, F, iterations=i) for i in (1, 75))
-    ours = float(log_posterior(end.U, end.Z, end.hyper).sum())
-    ours -= float(log_posterior(start.U, start.Z, start.hyper).sum())
-    assert ours > 1.0
-    # The jitter of 1e-8 that both sides add in their own way is all that may differ.
-    assert ours == pytest.approx(gpytorch_criterion(end) - gpytorch_criterion(start), rel=1e-3)
-
-
 def test_the_model_predicts_and_its_units_are_the_users() -> None:
     U, F = data(60)
     gps = independent_gps(U, 1e6 * F - 3e7)
@@ -61,20 +34,6 @@ def test_the_model_predicts_and_its_units_are_the_users() -> None:
     error = (gps.mean(V) - gps.scaled(1e6 * conflicting(V, 2) - 3e7)).abs().mean()
     assert float(error) < 0.1
     assert torch.allclose(gps.mean(V), independent_gps(U, F).mean(V), atol=1e-4)
-
-
-def test_a_bad_warm_start_does_no_harm_and_one_of_another_shape_is_left_alone() -> None:
-    U, F = data()
-    cold = independent_gps(U, F)
-    value = log_posterior(cold.U, cold.Z, cold.hyper)
-    bad = {name: np.full_like(array, 2.0) for name, array in cold.warm.items()}
-    for warm in (bad, cold.warm):
-        again = independent_gps(U, F, warm=warm)
-        assert (log_posterior(again.U, again.Z, again.hyper) >= value).all()
-    other = independent_gps(U[:, :3], F, warm=cold.warm)
-    assert torch.equal(
-        other.hyper["log_lengthscale"], independent_gps(U[:, :3], F).hyper["log_lengthscale"]
-    )
 
 
 def test_believed_points_keep_the_mean_and_end_the_doubt() -> None:

@@ -1,9 +1,9 @@
 """Exact Gaussian processes, one an output, for the peers that ask BoTorch for their criterion.
 
 Model, priors and bounds are those of BoTorch's ``SingleTaskGP``: constant mean, RBF kernel with a
-length scale a variable and the dimension-scaled prior, learned noise, standardised outputs. Only
-the fit is written out: GPyTorch took 25 ms of processor time for one likelihood (300 points) and
-hundreds of them a fit. The fitted values go into a ``SingleTaskGP``, which does all the rest.
+length scale a variable and the dimension-scaled prior, learned noise, standardised outputs. Fit and
+prediction are written out: GPyTorch took 25 ms of processor time for one likelihood (300 points)
+and hundreds of them a fit. BoTorch's criteria see the result as a model (`posterior.py`).
 Notation: U (n, d) in the unit cube, F (n, o) outputs in their units, Z = -(F - centre) / spread
 (larger is better, as BoTorch wants it), l (o, d) length scales, K (o, n, n).
 """
@@ -21,8 +21,6 @@ import numpy as np
 import torch
 from botorch.exceptions.warnings import OptimizationWarning
 from botorch.generation.gen import gen_candidates_scipy
-from botorch.models import SingleTaskGP
-from botorch.settings import validate_input_scaling
 from linear_operator.utils.warnings import NumericalWarning
 from scipy.special import ndtr, ndtri
 from torch import Tensor
@@ -30,18 +28,13 @@ from torch import Tensor
 from neuropareto import pareto
 from neuropareto.archive import Archive, Indices
 from neuropareto.memory import Memory
+from neuropareto.peers.posterior import ExactGPs
+from neuropareto.peers.posterior_mode import fitted
 from neuropareto.peers.seeding import seeded
 from neuropareto.space import Array
-from neuropareto.surrogate.evidence import Hyper, log_evidence, maximise
 
 Criterion = Callable[[Tensor], Tensor]
 
-# SingleTaskGP's own: length scales >= 0.025, noise variance >= 1e-4 with ln N(-4, 1).
-_BOUNDS = {
-    "log_lengthscale": (math.log(0.0251), 12.0),
-    "log_noise": (math.log(1.01e-4), 2.0),
-    "constant": (-20.0, 20.0),
-}
 # Above three objectives the boxes of a front grow with a power of its size: fewer points then.
 _MOST_FRONT = {4: 40}
 _MOST_FRONT_ABOVE = 12
@@ -51,20 +44,15 @@ _MOST_FRONT_ABOVE = 12
 class GPs:
     """Fitted processes: ``model`` predicts Z (larger is better) on the unit cube.
 
-    ``U`` (n, d) and ``Z`` (n, o) are what it is conditioned on; ``warm`` may start a later fit.
+    ``U`` (n, d) and ``Z`` (n, o) are what it is conditioned on, ``hyper`` (o, d + 2) its parameters.
     """
 
-    model: SingleTaskGP
+    model: ExactGPs
     U: Tensor
     Z: Tensor
     centre: Array
     spread: Array
-    hyper: Hyper
-
-    @property
-    def warm(self) -> Memory:
-        """The hyper-parameters as named arrays."""
-        return {name: np.array(value.numpy()) for name, value in self.hyper.items()}
+    hyper: Array
 
     def scaled(self, F: Array) -> Tensor:
         """Outputs (n, o) or their first columns in the model's units, Z = -(F - centre) / spread."""
@@ -82,8 +70,9 @@ class GPs:
         if not len(U):
             return self
         X, values = torch.cat([self.U, torch.tensor(np.array(U))]), torch.cat([self.Z, Z])
-        model = _conditioned(X, values, self.hyper)
-        return GPs(model, X, values, self.centre, self.spread, self.hyper)
+        return GPs(
+            ExactGPs(X, values, self.hyper), X, values, self.centre, self.spread, self.hyper
+        )
 
     def believing(self, U: Array) -> GPs:
         """As if points ``U`` had come out at their posterior mean (the Kriging believer)."""
@@ -105,14 +94,10 @@ def repeatable(rng: np.random.Generator) -> Iterator[None]:
         yield
 
 
-def independent_gps(
-    U: Array, F: Array, *, warm: Memory | None = None, iterations: int = 75
-) -> GPs:
+def independent_gps(U: Array, F: Array, *, iterations: int = 75) -> GPs:
     """GPs of the outputs ``F`` (n, o) at ``U`` (n, d), hyper-parameters of largest posterior.
 
-    log p(Z | U, l, noise, c) + log p(l) + log p(noise) by L-BFGS-B from the priors' modes, from
-    their medians and, where ``warm`` has these shapes, from there; each output keeps its best end,
-    for the posterior has several tops. ValueError for fewer than two points.
+    ValueError for fewer than two points.
     """
     if len(U) < 2 or len(U) != len(F):
         raise ValueError(
@@ -122,34 +107,10 @@ def independent_gps(
     centre, spread = F.mean(axis=0), F.std(axis=0, ddof=1)
     # Differences below the rounding of the values themselves are not information.
     spread = np.where(spread > 1e-12 * np.maximum(np.abs(centre), 1e-150), spread, 1.0)
-    X, Z = torch.tensor(np.array(U)), torch.tensor(-(F - centre) / spread)
-
-    def objective(hyper: Hyper) -> Tensor:
-        return log_posterior(X, Z, hyper).sum()
-
-    starts = _starts(X.shape[1], Z.shape[1], warm)
-    ends = [maximise(objective, start, _BOUNDS, iterations) for start in starts]
-    winner = torch.stack([log_posterior(X, Z, end) for end in ends]).argmax(dim=0)
-    rows = torch.arange(Z.shape[1])
-    hyper = {name: torch.stack([end[name] for end in ends])[winner, rows] for name in ends[0]}
-    return GPs(_conditioned(X, Z, hyper), X, Z, centre, spread, hyper)
-
-
-def log_posterior(X: Tensor, Z: Tensor, hyper: Hyper) -> Tensor:
-    """log p(Z | X, hyper) + log p(hyper) of each output up to a constant, (o,).
-
-    This is n times GPyTorch's criterion. Both priors are log-normal densities of the value itself,
-    hence the terms -log l and -log noise.
-    """
-    log_l, log_noise = hyper["log_lengthscale"], hyper["log_noise"]
-    scaled = (X - 0.5) * torch.exp(-log_l)[:, None, :]
-    square = scaled.square().sum(-1)
-    cross = scaled @ scaled.transpose(-1, -2)
-    K = torch.exp(cross - 0.5 * (square[:, :, None] + square[:, None, :]))
-    noise = torch.exp(log_noise)[:, None].expand(-1, len(X))
-    evidence = log_evidence(K + torch.diag_embed(noise), Z.T - hyper["constant"][:, None])
-    apart = (log_l - _location(X.shape[1])).square() / 6.0 + log_l
-    return evidence - apart.sum(dim=1) - 0.5 * (log_noise + 4.0).square() - log_noise
+    Z = -(F - centre) / spread
+    hyper = np.stack([fitted(U, z, iterations=iterations) for z in Z.T])
+    X, values = torch.tensor(np.array(U)), torch.tensor(Z)
+    return GPs(ExactGPs(X, values, hyper), X, values, centre, spread, hyper)
 
 
 def start_points(best: Array, n: int, *, rng: np.random.Generator) -> Array:
@@ -245,40 +206,3 @@ def front_rows(archive: Archive) -> Indices:
         return archive.front_indices
     rows = pareto.greedy_improvement(front, front[:0], archive.reference_point, most)
     return np.asarray(archive.front_indices[np.sort(rows)])
-
-
-def _location(d: int) -> float:
-    """Location of the log-normal prior of length scales, sqrt(2) + ln(d) / 2; its scale is sqrt(3)."""
-    return math.sqrt(2.0) + 0.5 * math.log(d)
-
-
-def _starts(d: int, o: int, warm: Memory | None) -> list[Hyper]:
-    """The priors' modes (SingleTaskGP's own start), their medians, and ``warm`` if it fits."""
-    found = [
-        {
-            "log_lengthscale": torch.full((o, d), _location(d) - below, dtype=torch.float64),
-            "log_noise": torch.full((o,), -5.0, dtype=torch.float64),
-            "constant": torch.zeros(o, dtype=torch.float64),
-        }
-        for below in (3.0, 0.0)
-    ]
-    shapes = {name: tuple(value.shape) for name, value in found[0].items()}
-    if warm is not None and all(
-        name in warm and warm[name].shape == shape for name, shape in shapes.items()
-    ):
-        found.append({n: torch.tensor(np.array(warm[n], dtype=np.float64)) for n in shapes})
-    return found
-
-
-def _conditioned(X: Tensor, Z: Tensor, hyper: Hyper) -> SingleTaskGP:
-    """A SingleTaskGP with these hyper-parameters, ready to predict."""
-    with validate_input_scaling(False):  # believed and failed points need not be standardised
-        model = SingleTaskGP(X, Z, outcome_transform=None)
-    scales = torch.exp(hyper["log_lengthscale"])
-    model.covar_module.lengthscale = scales.reshape(model.covar_module.lengthscale.shape)
-    model.likelihood.noise = torch.exp(hyper["log_noise"]).reshape(model.likelihood.noise.shape)
-    constant = model.mean_module.constant
-    model.mean_module.constant = hyper["constant"].reshape(constant.shape)
-    model.requires_grad_(False)
-    model.eval()
-    return model
