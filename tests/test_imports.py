@@ -11,7 +11,7 @@ import neuropareto
 
 ROOT = Path(neuropareto.__file__).parent
 LAYERS = [
-    ("given", {"space", "problem", "pareto", "hypervolume", "archive", "randomness", "memory",
+    ("given", {"space", "problem", "pareto", "hypervolume", "archive", "randomness", "memory", "adam",
                "progress"}),
     ("believed", {"classifier", "rank_network", "dropout", "calibration", "surrogate"}),
     ("decided", {"variation", "candidates", "screening", "acquisition", "selection", "moves"}),

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from neuropareto.adam import AdamW
 from neuropareto.memory import Memory
 from neuropareto.space import Array
 
@@ -185,18 +186,11 @@ def trained(
     Best is the lowest held-out loss; if nothing is held out, the last finite parameters.
     """
     P = {name: value.clone().requires_grad_() for name, value in P.items()}
-    decayed = [value for name, value in P.items() if name.startswith("W")]
-    plain = [value for name, value in P.items() if not name.startswith("W")]
-    optimiser = torch.optim.AdamW(
-        [{"params": decayed, "weight_decay": spec.decay}, {"params": plain, "weight_decay": 0.0}],
-        lr=spec.rate,
-    )
+    decay = {name: spec.decay for name in P if name.startswith("W")}
+    optimiser = AdamW(P, spec.rate, decay)
     best, best_step, best_loss, misses = _copied(P), 0, _held_out_loss(P, data), 0
     for step in range(1, steps + 1):
-        optimiser.zero_grad(set_to_none=True)
-        loss = _loss(P, data, spec.batch, generator)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
+        optimiser.step(_loss(P, data, spec.batch, generator))
         if step % spec.check and step != steps:
             continue
         if not all(bool(torch.isfinite(value).all()) for value in P.values()):

@@ -20,6 +20,7 @@ from torch import Tensor
 from neuropareto.acquisition.contract import Signals, Utility
 from neuropareto.acquisition.history import normalised, running_magnitude
 from neuropareto.acquisition.trust import EarnedTrust, Rows, Trust
+from neuropareto.adam import AdamW
 from neuropareto.archive import Gains
 from neuropareto.memory import Memory
 from neuropareto.randomness import torch_seed
@@ -161,20 +162,17 @@ class LearnedAcquisition:
         for name, value in known.items():
             P[name][-1] = value
         P = {name: value.to(self.device).requires_grad_() for name, value in P.items()}
-        optimiser = torch.optim.Adam(P.values(), lr=self.training.rate)
+        optimiser = AdamW(P, self.training.rate, {})
         cost = torch.tensor([1.0, self.diversity_weight], dtype=torch.float64, device=self.device)
         b, batch = len(x), self.training.batch
         for _ in range(self.training.steps):
             rows = torch.arange(b)
             if b > batch:
                 rows = torch.randperm(b, generator=generator)[:batch]
-            optimiser.zero_grad(set_to_none=True)
             error = (self.loss(_outputs(P, x[rows]) - y[rows]) * cost).sum(dim=-1)
             share = seen[:, rows] / seen[:, rows].sum(dim=1, keepdim=True).clamp_min(1.0)
             size = P["W1"].square().sum() + P["W2"].square().sum()
-            loss = (share * error).sum() + self.training.decay * size
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            optimiser.step((share * error).sum() + self.training.decay * size)
         return {name: value.detach() for name, value in P.items()}
 
 
