@@ -27,7 +27,7 @@ from neuropareto.archive import Archive
 from neuropareto.candidates import Candidates, RankConditioned, Several, SurrogateDescent
 from neuropareto.classifier import RankBelief
 from neuropareto.memory import Memory, joined, part
-from neuropareto.moves import GradientMoves, ProfileJumps, Slides, proper_nadir
+from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides, proper_nadir
 from neuropareto.neuropareto import NeuroPareto
 from neuropareto.optimizer import Optimizer
 from neuropareto.problem import Problem
@@ -46,7 +46,7 @@ from neuropareto.surrogate.contract import Surrogate
 from neuropareto.surrogate.structured import StructuredGP, training
 
 RECORDS = Path(__file__).parent / "records" / "efficiency"
-MOVES = Several((GradientMoves(), ProfileJumps()))
+MOVES = Descents((GradientMoves(), ProfileJumps()))
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class MeanGreedy:
 def algorithms() -> dict[str, Callable[[], Algorithm]]:
     """Named variants; each removes or replaces one thing."""
     base = MeanGreedy()
-    lead = Several((SurrogateDescent(), ProfileJumps()))
+    lead = Several((SurrogateDescent(), Descents((ProfileJumps(),))))
     return {
         "random": RandomSearch,
         "structured": lambda: base,
@@ -106,8 +106,8 @@ def algorithms() -> dict[str, Callable[[], Algorithm]]:
         ),
         "descent": lambda: replace(base, candidates=Several((Slides(lead), RankConditioned(300)))),
         "neuropareto": _neuropareto,
-        "no-jumps": lambda: replace(base, candidates=Slides(GradientMoves())),
-        "no-gradient": lambda: replace(base, candidates=Slides(ProfileJumps())),
+        "no-jumps": lambda: replace(base, candidates=Slides(Descents((GradientMoves(),)))),
+        "no-gradient": lambda: replace(base, candidates=Slides(Descents((ProfileJumps(),)))),
         "no-slides": lambda: replace(base, candidates=MOVES),
     }
 

@@ -1,6 +1,6 @@
-"""Moves that need to see inside a surrogate: jumps along coordinate profiles, and slides.
+"""Moves that need to see inside a surrogate: descents, jumps along coordinate profiles, and slides.
 
-Two generators of candidates for models whose mean is, with a few modulating variables held, a sum
+Generators of candidates for models whose mean is, with a few modulating variables held, a sum
 of one-dimensional curves (:class:`Profiled`); with any other model they offer nothing. Grids have a
 random offset, so no place of the cube is favoured; its ends are reached only where a refinement
 or a descent is clipped. Paper: section "Rank conditioned candidate generation" names no operators.
@@ -9,7 +9,8 @@ Notation: U (b, d) points, W (b, m) directions of the simplex, H (b, d, g) profi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -107,6 +108,15 @@ class Goals:
         W = directions(archive, b, rng=rng)
         return cls(W, low - 0.1 * extent, extent)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Goals]) -> Goals:
+        """The goals of all parts, which share ideal, extent and rho, one after the other."""
+        return replace(parts[0], W=np.concatenate([goals.W for goals in parts]))
+
+    def part(self, rows: npt.NDArray[np.bool_]) -> Goals:
+        """The goals of some rows."""
+        return replace(self, W=self.W[rows])
+
     def scaled(self, F: Array) -> Array:
         """n for objectives F (..., m)."""
         return (F[..., : self.W.shape[1]] - self.ideal) / self.extent
@@ -132,15 +142,72 @@ class Goals:
         return np.asarray(values.argmin(axis=1))
 
 
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """Where b descents begin: ``U`` (b, d), from evaluated points ``origin`` (b, d), under ``goals``.
+
+    Each takes ``steps`` projected Adam steps with a ``rate`` that falls to nearly zero.
+    """
+
+    origin: Array
+    U: Array
+    goals: Goals
+    steps: int
+    rate: float
+    operator: str
+
+
+class Launcher(Protocol):
+    """What gives descents their start."""
+
+    def launch(self, archive: Archive, model: Profiled, *, rng: np.random.Generator) -> Launch:
+        """Points to descend from, given at least four evaluations."""
+        ...
+
+
+@dataclass(frozen=True)
+class Descents:
+    """Descents along the surrogate's gradient from all launchers' points, in one batch.
+
+    Moves that promise less than the noise are dropped.
+    """
+
+    launchers: tuple[Launcher, ...]
+
+    def generate(
+        self, archive: Archive, belief: RankBelief, model: Fitted, *, rng: np.random.Generator
+    ) -> Pool:
+        """The ends of all paths; nothing for fewer than four evaluations or a plain model."""
+        inside = profiled(model)
+        if len(archive) < 4 or inside is None:
+            return Pool(np.empty((0, archive.d)), np.empty(0, dtype=np.str_))
+        streams = rng.spawn(len(self.launchers))
+        launches = [
+            launcher.launch(archive, inside, rng=stream)
+            for launcher, stream in zip(self.launchers, streams, strict=True)
+        ]
+        origin, U = (
+            np.concatenate([getattr(one, name) for one in launches]) for name in ("origin", "U")
+        )
+        goals = Goals.joined([one.goals for one in launches])
+        size = [len(one.U) for one in launches]
+        steps, rate = (
+            np.repeat([getattr(one, name) for one in launches], size) for name in ("steps", "rate")
+        )
+        U = descended(U, goals, inside, steps, rate)
+        kept = _promising(origin, U, goals, inside)
+        operator = np.repeat([one.operator for one in launches], size)
+        return Pool(U[kept], operator[kept])
+
+
 @dataclass(frozen=True)
 class ProfileJumps:
     """Every variable jumps to the lowest place of its own profile; then a short descent.
 
     From the best evaluated point under each goal: the profiles of the weighted objectives on a grid
     of ``grid`` places with a random offset, the lowest place of each refined by a parabola; ``times``
-    times, then ``steps`` projected Adam steps. This is what makes a multimodal model searchable: a
-    descent stays in its valley. Half of the points keep their strong modulators, which decide
-    where on the front a point lies. Moves that promise less than the noise are dropped.
+    times. This is what makes a multimodal model searchable: a descent stays in its valley. Half of
+    the points keep their strong modulators, which decide where on the front a point lies.
     """
 
     starts: int = 40
@@ -149,53 +216,35 @@ class ProfileJumps:
     steps: int = 60
     rate: float = 0.005
 
-    def generate(
-        self, archive: Archive, belief: RankBelief, model: Fitted, *, rng: np.random.Generator
-    ) -> Pool:
-        """At most ``starts`` points; nothing for fewer than four evaluations or a plain model."""
-        inside = profiled(model)
-        if len(archive) < 4 or inside is None:
-            return Pool(np.empty((0, archive.d)), np.empty(0, dtype=np.str_))
+    def launch(self, archive: Archive, model: Profiled, *, rng: np.random.Generator) -> Launch:
+        """``starts`` points after their jumps."""
         goals = Goals.of(archive, self.starts, rng=rng)
-        start = archive.U[goals.nearest(archive.F)]
-        held = _held(inside, archive.m, start.shape, rng)
+        origin = archive.U[goals.nearest(archive.F)]
+        held = _held(model, archive.m, origin.shape, rng)
         places = (np.arange(self.grid) + rng.random()) / self.grid
-        weights = _padded(1.0 / (goals.W * goals.extent), inside)
-        U = start
+        weights = _padded(1.0 / (goals.W * goals.extent), model)
+        U = origin
         for _ in range(self.times):
-            H = inside.profiles(U, weights, places)
+            H = model.profiles(U, weights, places)
             U = np.where(held, U, refined(H, places))
-        U = descended(U, goals, inside, self.steps, self.rate)
-        U = U[_promising(start, U, goals, inside)]
-        return Pool(U, np.full(len(U), "jump"))
+        return Launch(origin, U, goals, self.steps, self.rate, "jump")
 
 
 @dataclass(frozen=True)
 class GradientMoves:
-    """Descents along the surrogate's gradient, one from the best evaluated point under each goal.
-
-    Starts are jittered by ``jitter``; ``steps`` projected Adam steps with a falling rate. Moves
-    that promise less than the noise are dropped.
-    """
+    """From the best evaluated point under each goal, moved a little by ``jitter``."""
 
     starts: int = 40
     steps: int = 80
     rate: float = 0.03
     jitter: float = 0.02
 
-    def generate(
-        self, archive: Archive, belief: RankBelief, model: Fitted, *, rng: np.random.Generator
-    ) -> Pool:
-        """At most ``starts`` points; nothing for fewer than four evaluations or a plain model."""
-        inside = profiled(model)
-        if len(archive) < 4 or inside is None:
-            return Pool(np.empty((0, archive.d)), np.empty(0, dtype=np.str_))
+    def launch(self, archive: Archive, model: Profiled, *, rng: np.random.Generator) -> Launch:
+        """``starts`` points beside evaluated ones."""
         goals = Goals.of(archive, self.starts, rng=rng)
-        start = archive.U[goals.nearest(archive.F)]
-        U = np.clip(start + self.jitter * rng.standard_normal(start.shape), 0.0, 1.0)
-        U = descended(U, goals, inside, self.steps, self.rate)
-        U = U[_promising(start, U, goals, inside)]
-        return Pool(U, np.full(len(U), "gradient"))
+        origin = archive.U[goals.nearest(archive.F)]
+        U = np.clip(origin + self.jitter * rng.standard_normal(origin.shape), 0.0, 1.0)
+        return Launch(origin, U, goals, self.steps, self.rate, "gradient")
 
 
 @dataclass(frozen=True)
@@ -277,26 +326,31 @@ def refined(H: Array, places: Array) -> Array:
     return np.asarray(np.clip(np.where(near, newton, otherwise), 0.0, 1.0))
 
 
-def descended(U: Array, goals: Goals, model: Profiled, steps: int, rate: float) -> Array:
-    """The best point on the path of projected Adam from each row of U under its goal, (b, d)."""
-    best, reached = U.copy(), np.full(len(U), np.inf)
+def descended(
+    U: Array, goals: Goals, model: Profiled, steps: npt.NDArray[np.int64], rate: Array
+) -> Array:
+    """The best point on the path of projected Adam from each row of U under its goal, (b, d).
+
+    Row i takes ``steps[i]`` steps, which begin at ``rate[i]``; finished rows are not asked again.
+    """
+    here, best, reached = U.copy(), U.copy(), np.full(len(U), np.inf)
     momentum, size = np.zeros_like(U), np.zeros_like(U)
-    m = goals.W.shape[1]
-    for t in range(1, steps + 1):
-        F, G = model.mean_and_gradient(U)
-        values = goals.values(F)
-        better = values < reached
-        best[better], reached[better] = U[better], values[better]
-        slope = np.einsum("bm,bmd->bd", goals.slopes(F), G[:, :m])
+    for t in range(1, int(steps.max(initial=0)) + 2):
+        on = steps + 1 >= t  # one more question than steps: the last place counts too
+        part = goals.part(on)
+        F, G = model.mean_and_gradient(here[on])
+        values = part.values(F)
+        better = np.flatnonzero(on)[values < reached[on]]
+        best[better], reached[on] = here[better], np.minimum(values, reached[on])
+        slope = np.einsum("bm,bmd->bd", part.slopes(F), G[:, : part.W.shape[1]])
         norm = np.abs(slope).max(axis=1, keepdims=True)
         slope = slope / np.where(norm > 0, norm, 1.0)
-        momentum = 0.9 * momentum + 0.1 * slope
-        size = 0.999 * size + 0.001 * slope**2
-        step = (momentum / (1 - 0.9**t)) / (np.sqrt(size / (1 - 0.999**t)) + 1e-8)
-        pace = rate * (0.5 * (1.0 + np.cos(np.pi * (t - 1) / steps)) + 0.02)
-        U = np.clip(U - pace * step, 0.0, 1.0)
-    better = goals.values(model.mean_and_gradient(U)[0]) < reached
-    best[better] = U[better]
+        momentum[on] = 0.9 * momentum[on] + 0.1 * slope
+        size[on] = 0.999 * size[on] + 0.001 * slope**2
+        step = (momentum[on] / (1 - 0.9**t)) / (np.sqrt(size[on] / (1 - 0.999**t)) + 1e-8)
+        share = (t - 1) / np.maximum(steps[on], 1)
+        pace = rate[on] * (0.5 * (1.0 + np.cos(np.pi * share)) + 0.02)
+        here[on] = np.clip(here[on] - pace[:, None] * step, 0.0, 1.0)
     return best
 
 

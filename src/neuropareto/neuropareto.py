@@ -21,7 +21,7 @@ from neuropareto.calibration import MatrixScaling
 from neuropareto.candidates import Candidates, RankConditioned, Several
 from neuropareto.classifier import Classifier, RankClassifier, bounded_k
 from neuropareto.memory import Memory, joined
-from neuropareto.moves import GradientMoves, ProfileJumps, Slides
+from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides
 from neuropareto.past import Past, Window
 from neuropareto.randomness import Streams
 from neuropareto.screening import Screening, TwoStage
@@ -49,7 +49,7 @@ class NeuroPareto:
     surrogate: Surrogate = Ladder((StructuredGP(), ExactGP(), FourierProxy()))
     acquisition: Acquisition = LearnedAcquisition()
     candidates: Candidates = Several(
-        (Slides(Several((GradientMoves(), ProfileJumps()))), RankConditioned(size=500))
+        (Slides(Descents((GradientMoves(), ProfileJumps()))), RankConditioned(size=500))
     )
     screening: Screening = TwoStage(n_screen=2500, k=250, penalty=0.0, proxy=None)
     estimate: Estimate = MeanGain()

@@ -128,7 +128,7 @@ def by_loops(name: str, P: Values, u: Array, v: Array) -> float:
 def test_a_term_is_its_formula(name: str) -> None:
     A, B = points(3, 5, 1), points(4, 5, 2)
     P = drawn(TERMS[name], 5, 3)
-    K = TERMS[name].against(P, B)(A).numpy()
+    K = TERMS[name].against(P, B)(A)[0].numpy()
     loops = [[by_loops(name, P, u, v) for v in B.U.numpy()] for u in A.U.numpy()]
     np.testing.assert_allclose(K, loops, rtol=1e-9, atol=1e-11)
 
@@ -136,7 +136,7 @@ def test_a_term_is_its_formula(name: str) -> None:
 def test_the_diagonal_is_that_of_the_matrix(term: Term) -> None:
     A = points(6, 5)
     P = drawn(term, 5, 4)
-    K = term.against(P, A)(A)
+    K = term.against(P, A)(A)[0]
     np.testing.assert_allclose(term.diagonal(P, A).numpy(), K.diagonal().numpy(), atol=1e-10)
 
 
@@ -145,7 +145,7 @@ def test_the_diagonal_is_that_of_the_matrix(term: Term) -> None:
 def test_every_term_is_positive_semidefinite(seed: int) -> None:
     A = points(12, 4, seed)
     for term in TERMS.values():
-        K = term.against(drawn(term, 4, seed), A)(A).numpy()
+        K = term.against(drawn(term, 4, seed), A)(A)[0].numpy()
         np.testing.assert_allclose(K, K.T, atol=1e-10)
         assert np.linalg.eigvalsh(K).min() > -1e-9 * max(1.0, K.diagonal().max())
 
@@ -158,12 +158,37 @@ def test_a_contraction_has_the_gradient_of_the_contracted_matrix(term: Term) -> 
         return
     R = torch.tensor(np.random.default_rng(6).normal(size=(7, 7)))
     G = R + R.T
-    slow = torch.autograd.grad((G * term.against(P, X)(X)).sum(), list(P.values()))
+    slow = torch.autograd.grad((G * term.against(P, X)(X)[0]).sum(), list(P.values()))
     fixed = {k: v.detach() for k, v in P.items()}
-    value = term.contraction(P, G, X, term.against(fixed, X)(X))
+    value = term.contraction(P, G, X, term.against(fixed, X)(X)[0])
     fast = torch.autograd.grad(value, list(P.values()))
     for a, b in zip(fast, slow, strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-8, atol=1e-8)
+
+
+def test_a_pull_is_the_slope_of_the_weighted_matrix(term: Term) -> None:
+    slope_is_autograds(term, seed=11)
+
+
+def test_the_pull_of_a_kernel_is_the_slope_of_the_weighted_matrix(kernel: Kernel) -> None:
+    slope_is_autograds(kernel, seed=12)
+
+
+def slope_is_autograds(term: Term | Kernel, seed: int) -> None:
+    A, B = points(5, 4, seed), points(6, 4, seed + 1)
+    P = drawn(term, 4, seed)
+    C = torch.tensor(np.random.default_rng(seed).normal(size=(5, 6)))
+    U = A.U.clone().requires_grad_()
+    K, _ = term.against(P, B)(Points.of(U))
+    flat = (C * K).sum() + 0.0 * U.sum()  # a constant term has no path to U
+    (slow,) = torch.autograd.grad(flat, U)
+    np.testing.assert_allclose(term.against(P, B)(A)[1](C).numpy(), slow.numpy(), atol=1e-9)
+
+
+def test_slopes_are_finite_at_the_ends_of_the_cube(kernel: Kernel) -> None:
+    A = Points.of(torch.tensor([[0.0] * 4, [1.0] * 4, [0.0, 1.0, 1e-12, 1.0 - 1e-12]]).double())
+    _, pull = kernel.against(drawn(kernel, 4, 13), points(6, 4))(A)
+    assert torch.isfinite(pull(torch.ones(3, 6, dtype=torch.float64))).all()
 
 
 @pytest.mark.parametrize("term", [Own(), Shared(), OwnPhase(), CommonPhase()])
@@ -171,7 +196,7 @@ def test_the_curves_add_up_to_the_posterior_mean(term: Additive) -> None:
     X, A = points(8, 3, 7), points(2, 3, 8)
     P = drawn(term, 3, 9)
     a = torch.tensor(np.random.default_rng(10).normal(size=(2, 8)))
-    whole = (term.against(P, X)(A) * a).sum(1)
+    whole = (term.against(P, X)(A)[0] * a).sum(1)
     for row in range(2):
         grid = A.U[row]
         curves = term.curves(P, a, X, grid)[row]  # (d, g): variable i at the place of variable g
@@ -208,10 +233,10 @@ def test_scales_mean_the_same_in_every_dimension() -> None:
 def test_the_kernel_composes_its_terms(kernel: Kernel) -> None:
     A, B = points(5, 4, 1), points(6, 4, 2)
     P = drawn(kernel, 4, 3)
-    base = torch.exp(P["constant"]) + sum(t.against(P, B)(A) for t in kernel.base)
-    outer = sum(t.against(P, B)(A) for t in kernel.outer)
-    expected = base * kernel.modulation.against(P, B)(A) + outer
-    np.testing.assert_allclose(kernel.against(P, B)(A).numpy(), expected.numpy(), rtol=1e-12)
+    base = torch.exp(P["constant"]) + sum(t.against(P, B)(A)[0] for t in kernel.base)
+    outer = sum(t.against(P, B)(A)[0] for t in kernel.outer)
+    expected = base * kernel.modulation.against(P, B)(A)[0] + outer
+    np.testing.assert_allclose(kernel.against(P, B)(A)[0].numpy(), expected.numpy(), rtol=1e-12)
     memo: dict[tuple[int, bytes], torch.Tensor] = {}
     first = kernel.matrix(P, A, memo)
     again = kernel.matrix(P, A, memo)

@@ -16,7 +16,13 @@ from torch import Tensor
 
 from neuropareto.surrogate.structured.parameters import Normal, Parameter, Parameters, Values
 from neuropareto.surrogate.structured.points import DEGREE, Points, legendre
-from neuropareto.surrogate.structured.term import Against, linear, linear_contraction, scale
+from neuropareto.surrogate.structured.term import (
+    Against,
+    linear_contraction,
+    of_all,
+    of_each,
+    scale,
+)
 from neuropareto.surrogate.structured.weights import Tight, Weights
 
 
@@ -46,8 +52,10 @@ class Own:
         return ((A.Phi @ mixing(P)) * self.strength(P).sqrt()[:, None]).flatten(1)
 
     def against(self, P: Values, B: Points) -> Against:
-        """A -> K (n, n')."""
-        return linear(self.features, P, B)
+        """A -> K (n, n'), pull."""
+        M = mixing(P)
+        W = (B.Phi @ (M @ M.T)) * self.strength(P)[:, None]
+        return lambda A: of_each(A.Phi, lambda: A.slopes, W)
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """k(u, u) (n,)."""
@@ -104,8 +112,9 @@ class Shared:
         return A.Phi.sum(1) * self._root(P, A.d)
 
     def against(self, P: Values, B: Points) -> Against:
-        """A -> K (n, n')."""
-        return linear(self.features, P, B)
+        """A -> K (n, n'), pull."""
+        W = B.Phi.sum(1) * self._root(P, B.d).square()
+        return lambda A: of_all(A.Phi, lambda: A.slopes, W)
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """k(u, u) (n,)."""

@@ -42,7 +42,7 @@ class Conditioned:
         v = units.scaled(y)
         with torch.no_grad():
             z, jacobian, _, _ = standardised(P, v)
-            C = kernel.against(P, X)(X) + torch.diag(noise(P).expand(len(X)))
+            C = kernel.against(P, X)(X)[0] + torch.diag(noise(P).expand(len(X)))
             L = cholesky(C, jitter=1e-10)
             alpha = torch.cholesky_solve(z[:, None], L)[:, 0]
             density = leave_one_out(L, alpha, jacobian)
@@ -50,7 +50,7 @@ class Conditioned:
 
     @cached_property
     def _cross(self) -> Against:
-        """A -> K (b, n) between points and the data."""
+        """A -> K (b, n) between points and the data, with its pull."""
         return self.kernel.against(self.P, self.X)
 
     @property
@@ -60,20 +60,25 @@ class Conditioned:
 
     def mean(self, A: Points) -> Tensor:
         """The latent mean at b points, (b,)."""
-        return self._cross(A) @ self.alpha
+        return self._cross(A)[0] @ self.alpha
+
+    def mean_and_slope(self, A: Points) -> tuple[Tensor, Tensor]:
+        """The latent mean (b,) and its gradient (b, d)."""
+        K, pull = self._cross(A)
+        return K @ self.alpha, pull(self.alpha.expand_as(K))
 
     def moments(self, A: Points) -> tuple[Tensor, Tensor]:
         """The latent mean and standard deviation at b points, (b,) each."""
-        K = self._cross(A)
+        K, _ = self._cross(A)
         explained = solve_lower(self.L, K.T).square().sum(0)
         variance = self.kernel.diagonal(self.P, A) - explained
         return K @ self.alpha, variance.clamp_min(1e-12).sqrt()
 
     def joint(self, A: Points) -> tuple[Tensor, Tensor]:
         """The latent mean (b,) and covariance (b, b)."""
-        K = self._cross(A)
+        K, _ = self._cross(A)
         S = solve_lower(self.L, K.T)
-        return K @ self.alpha, self.kernel.against(self.P, A)(A) - S.T @ S
+        return K @ self.alpha, self.kernel.against(self.P, A)(A)[0] - S.T @ S
 
     def curves(self, A: Points, grid: Tensor) -> Tensor:
         """The additive part of the latent mean around each point, by variable, (b, d, g).
@@ -81,7 +86,7 @@ class Conditioned:
         With the modulating variables held at a point's values, the mean is a sum of curves with
         dual weights alpha_n Mod(u_J, x_nJ): all of them follow from one matrix product.
         """
-        a = self.kernel.modulation.against(self.P, self.X)(A) * self.alpha
+        a = self.kernel.modulation.against(self.P, self.X)(A)[0] * self.alpha
         return self.kernel.curves(self.P, a, self.X, grid)
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from neuropareto.surrogate.structured.parameters import Normal, Parameter, Parameters, Values
 from neuropareto.surrogate.structured.points import Points
-from neuropareto.surrogate.structured.term import Against, scale
+from neuropareto.surrogate.structured.term import Against, Pull, scale
 from neuropareto.surrogate.structured.weights import Tight, Weights
 
 
@@ -41,14 +41,25 @@ class Pair:
         }
 
     def against(self, P: Values, B: Points) -> Against:
-        """A -> K (n, n')."""
+        """A -> K (n, n'), pull."""
+        root = self._omega(P).sqrt()
         Y = self._z(P, B)
-        T, level = products(Y), 0.5 * torch.exp(P[self.scale])
+        flat, T, level = Y.flatten(1), products(Y), 0.5 * torch.exp(P[self.scale])
+        rows, columns, twice = _pairs(self.degrees)
 
-        def covariance(A: Points) -> Tensor:
+        def covariance(A: Points) -> tuple[Tensor, Pull]:
             Z = Y if A is B else self._z(P, A)
             S = T if A is B else products(Z)
-            return level * ((Z.flatten(1) @ Y.flatten(1).T).square() - S @ T.T)
+            Q = Z.flatten(1) @ flat.T
+
+            def pull(C: Tensor) -> Tensor:
+                steep = A.slopes[:, :, : self.degrees] * root
+                by_q = (((2.0 * C * Q) @ flat).view_as(Z) * steep).sum(-1)
+                weight = (C @ T).view(len(Z), Z.shape[1], -1) * twice
+                both = steep[..., rows] * Z[..., columns] + Z[..., rows] * steep[..., columns]
+                return level * (by_q - (weight * both).sum(-1))
+
+            return level * (Q.square() - S @ T.T), pull
 
         return covariance
 
@@ -86,9 +97,14 @@ class Pair:
 
 def products(Z: Tensor) -> Tensor:
     """Features with inner product sum_i (z_i . z'_i)^2: all z_ik z_il, (n, d K (K + 1) / 2)."""
-    rows, columns = torch.triu_indices(Z.shape[2], Z.shape[2])
-    twice: Tensor = 1.0 + (math.sqrt(2.0) - 1.0) * (rows != columns).to(Z.dtype)
+    rows, columns, twice = _pairs(Z.shape[2])
     return (Z[:, :, rows] * Z[:, :, columns] * twice).flatten(1)
+
+
+def _pairs(degrees: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The pairs k <= l of degrees, and sqrt(2) for those of two different ones."""
+    rows, columns = torch.triu_indices(degrees, degrees)
+    return rows, columns, 1.0 + (math.sqrt(2.0) - 1.0) * (rows != columns).to(torch.float64)
 
 
 @dataclass(frozen=True)
@@ -108,17 +124,23 @@ class Residual:
         }
 
     def against(self, P: Values, B: Points) -> Against:
-        """A -> K (n, n')."""
+        """A -> K (n, n'), pull."""
         inverse = torch.exp(-P["lengthscale"])
         # The cube's middle as origin keeps the cancellation in |a|^2 + |b|^2 - 2 a.b small.
         Y = (B.U - 0.5) * inverse
         lengths = Y.square().sum(1)
 
-        def covariance(A: Points) -> Tensor:
+        def covariance(A: Points) -> tuple[Tensor, Pull]:
             Z = Y if A is B else (A.U - 0.5) * inverse
             norms = Z.square().sum(1)[:, None] + lengths[None]
             far = (norms - 2.0 * Z @ Y.T).clamp(0.0, 200.0)
-            return torch.exp(P["residual"] - 0.5 * far)
+            K = torch.exp(P["residual"] - 0.5 * far)
+
+            def pull(C: Tensor) -> Tensor:
+                H = C * K
+                return (H @ Y - H.sum(1)[:, None] * Z) * inverse
+
+            return K, pull
 
         return covariance
 

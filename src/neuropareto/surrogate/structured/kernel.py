@@ -18,7 +18,7 @@ from neuropareto.surrogate.structured.interactions import Pair, Residual
 from neuropareto.surrogate.structured.modulation import Modulation, Unmodulated
 from neuropareto.surrogate.structured.parameters import Normal, Parameter, Parameters, Values
 from neuropareto.surrogate.structured.points import Points
-from neuropareto.surrogate.structured.term import Additive, Against, Term
+from neuropareto.surrogate.structured.term import Additive, Against, Pull, Term
 from neuropareto.surrogate.structured.waves import WAVES
 
 Memo = dict[tuple[int, bytes], Tensor]
@@ -61,13 +61,21 @@ class Kernel:
         return joined
 
     def against(self, P: Values, B: Points) -> Against:
-        """A -> K (n, n')."""
+        """A -> K (n, n'), pull."""
         base, outer = ([term.against(P, B) for term in terms] for terms in (self.base, self.outer))
         factor, constant = self.modulation.against(P, B), torch.exp(P["constant"])
 
-        def covariance(A: Points) -> Tensor:
-            K = (constant + sum(term(A) for term in base)) * factor(A)
-            return K + sum(term(A) for term in outer)
+        def covariance(A: Points) -> tuple[Tensor, Pull]:
+            inside, outside = ([term(A) for term in terms] for terms in (base, outer))
+            inner = constant + sum(K for K, _ in inside)
+            mod, by_mod = factor(A)
+
+            def pull(C: Tensor) -> Tensor:
+                parts = [by_mod(C * inner), *(by(C) for _, by in outside)]
+                shared = C * mod
+                return torch.stack(parts + [by(shared) for _, by in inside]).sum(0)
+
+            return inner * mod + sum(K for K, _ in outside), pull
 
         return covariance
 
@@ -110,5 +118,5 @@ class Kernel:
 def _matrix(term: Term, P: Values, X: Points, memo: Memo) -> Tensor:
     key = (id(term), b"".join(P[k].numpy().tobytes() for k in term.parameters(X.d)))
     if key not in memo:
-        memo[key] = term.against(P, X)(X)
+        memo[key] = term.against(P, X)(X)[0]
     return memo[key]

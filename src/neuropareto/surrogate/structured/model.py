@@ -170,14 +170,13 @@ class FittedStructuredGP:
 
     def mean_and_gradient(self, U: Array) -> tuple[Array, Array]:
         """The mean (b, m) and its gradient (b, m, d), together."""
-        V = torch.tensor(np.asarray(U, dtype=np.float64), requires_grad=True)
-        A = Points.of(V)
+        A = _points(U)
         means, gradients = [], []
-        for model in self._models:
-            mean = model.inverse.value(model.mean(A))
-            (G,) = torch.autograd.grad(mean.sum(), V, retain_graph=True)
-            means.append(array(mean))
-            gradients.append(array(G))
+        with torch.no_grad():
+            for model in self._models:
+                z, slope = model.mean_and_slope(A)
+                means.append(array(model.inverse.value(z)))
+                gradients.append(array(model.inverse.slope(z)[:, None] * slope))
         return np.stack(means, axis=1), np.stack(gradients, axis=1)
 
     def profiles(self, U: Array, weights: Array, grid: Array) -> Array:

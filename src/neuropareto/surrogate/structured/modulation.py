@@ -21,8 +21,15 @@ from neuropareto.surrogate.structured.parameters import (
     SparseScale,
     Values,
 )
-from neuropareto.surrogate.structured.points import DEGREE, Points, legendre
-from neuropareto.surrogate.structured.term import Against, Term
+from neuropareto.surrogate.structured.points import (
+    DEGREE,
+    Points,
+    legendre,
+    legendre_slopes,
+)
+from neuropareto.surrogate.structured.term import Against, Pull, Term
+
+_EDGE = 1e-9  # how near to 0 and 1 a warped variable may come
 
 
 class Modulation(Term, Protocol):
@@ -45,8 +52,8 @@ class Unmodulated:
         return {}
 
     def against(self, P: Values, B: Points) -> Against:
-        """A -> ones (n, n')."""
-        return lambda A: A.U.new_ones(len(A), len(B))
+        """A -> ones (n, n'), nothing to pull."""
+        return lambda A: (A.U.new_ones(len(A), len(B)), lambda C: torch.zeros_like(A.U))
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """Ones (n,)."""
@@ -68,9 +75,14 @@ class SumOfModulators:
         return modulator_parameters(len(self.J))
 
     def against(self, P: Values, B: Points) -> Against:
-        """A -> Mod (n, n')."""
+        """A -> Mod (n, n'), pull."""
         factors = modulators(P, self.J, B)
-        return lambda A: 1.0 + factors(A).sum(0)
+
+        def covariance(A: Points) -> tuple[Tensor, Pull]:
+            T, pull = factors(A)
+            return 1.0 + T.sum(0), lambda C: pull(C.expand(len(T), -1, -1))
+
+        return covariance
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """Mod(u, u) (n,)."""
@@ -92,18 +104,23 @@ class ProductOfModulators:
         return modulator_parameters(len(self.J))
 
     def against(self, P: Values, B: Points) -> Against:
-        """A -> Mod (n, n')."""
+        """A -> Mod (n, n'), pull."""
         factors = modulators(P, self.J, B)
-        return lambda A: _product(1.0 + factors(A))
+
+        def covariance(A: Points) -> tuple[Tensor, Pull]:
+            T, pull = factors(A)
+            return (1.0 + T).prod(0), lambda C: pull(C * _products_of_others(1.0 + T))
+
+        return covariance
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """Mod(u, u) (n,)."""
-        return _product(1.0 + modulator_diagonals(P, self.J, A))
+        return (1.0 + modulator_diagonals(P, self.J, A)).prod(0)
 
     def contraction(self, P: Values, G: Tensor, X: Points, K: Tensor) -> Tensor:
         """T_j meets G times the product of all other factors."""
         with torch.no_grad():
-            others = _products_of_others(1.0 + modulators(P, self.J, X)(X))
+            others = _products_of_others(1.0 + modulators(P, self.J, X)(X)[0])
         return modulator_contraction(P, self.J, G * others, X)
 
 
@@ -122,16 +139,27 @@ def modulator_parameters(k: int) -> Parameters:
 def modulators(P: Values, J: tuple[int, ...], B: Points) -> Against:
     """T_j = v_j sum_k e^{-k/2} phi_k(t_j) phi_k(t'_j) + r_j exp(-(t_j - t'_j)^2 / (2 l^2)).
 
-    v = e^modulator, r = e^rough, l = e^rough_length; a function A -> T (k, n, n').
+    v = e^modulator, r = e^rough, l = e^rough_length; a function A -> T (k, n, n') and its pull of
+    C (k, n, n').
     """
     columns = list(J)
     t = warped(P, B.U[:, columns]).T
-    Y = _smooth(P, t)
+    W = legendre(t) * (torch.exp(P["modulator"])[:, None, None] * _decay())
 
-    def factors(A: Points) -> Tensor:
+    def factors(A: Points) -> tuple[Tensor, Pull]:
         s = t if A is B else warped(P, A.U[:, columns]).T
-        Z = Y if A is B else _smooth(P, s)
-        return Z @ Y.transpose(1, 2) + _rough(P, s, t)
+        R = _rough(P, s, t)
+
+        def pull(C: Tensor) -> Tensor:
+            smooth = ((C @ W) * legendre_slopes(s)).sum(-1)
+            H = C * R
+            nearer = (H @ t[:, :, None])[..., 0] - H.sum(2) * s
+            by_t = smooth + nearer * torch.exp(-2.0 * P["rough_length"])
+            found = torch.zeros_like(A.U)
+            found[:, columns] = by_t.T * warp_slopes(P, A.U[:, columns])
+            return found
+
+        return legendre(s) @ W.transpose(1, 2) + R, pull
 
     return factors
 
@@ -161,9 +189,17 @@ def modulator_diagonals(P: Values, J: tuple[int, ...], A: Points) -> Tensor:
 
 def warped(P: Values, U: Tensor) -> Tensor:
     """The Kumaraswamy distribution function t = 1 - (1 - u^a)^b of each column; (n, k)."""
-    inside = U.clamp(1e-9, 1.0 - 1e-9)
+    inside = U.clamp(_EDGE, 1.0 - _EDGE)
     power = torch.exp(torch.exp(P["warp_a"]) * torch.log(inside)).clamp(max=1.0 - 1e-12)
     return 1.0 - torch.exp(torch.exp(P["warp_b"]) * torch.log1p(-power))
+
+
+def warp_slopes(P: Values, U: Tensor) -> Tensor:
+    """dt / du of :func:`warped`, a b u^{a-1} (1 - u^a)^{b-1}; 0 where u was clamped; (n, k)."""
+    a, b = torch.exp(P["warp_a"]), torch.exp(P["warp_b"])
+    power = torch.exp(a * torch.log(U.clamp(_EDGE, 1.0 - _EDGE)))
+    steep = a * b * power / U.clamp_min(_EDGE) * torch.exp((b - 1.0) * torch.log1p(-power))
+    return torch.where((U - 0.5).abs() < 0.5 - _EDGE, steep, 0.0)
 
 
 def unwarped(a: Tensor, b: Tensor, T: Tensor) -> Tensor:
@@ -186,14 +222,6 @@ def _rough(P: Values, s: Tensor, t: Tensor) -> Tensor:
 
 def _decay() -> Tensor:
     return torch.exp(-0.5 * torch.arange(DEGREE, dtype=torch.float64))
-
-
-def _product(T: Tensor) -> Tensor:
-    # torch.prod's derivative takes a slow path near zeros; k is at most a handful.
-    product = T[0]
-    for factor in T[1:]:
-        product = product * factor
-    return product
 
 
 def _products_of_others(T: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -27,6 +28,11 @@ class Points:
         """The points ``U`` (n, d) with polynomials up to ``degree``."""
         return cls(U, legendre(U, degree))
 
+    @cached_property
+    def slopes(self) -> Tensor:
+        """phi_k'(u_i), (n, d, K)."""
+        return legendre_slopes(self.U, self.Phi.shape[2])
+
     def __len__(self) -> int:
         """The number of points."""
         return len(self.U)
@@ -39,8 +45,23 @@ class Points:
 
 def legendre(U: Tensor, degree: int = DEGREE) -> Tensor:
     """phi_k(u) for k = 1..degree, (..., degree): mean 0 and variance 1 for uniform u."""
-    x = 2.0 * U - 1.0
+    values = _polynomials(2.0 * U - 1.0, degree)
+    return torch.stack([math.sqrt(2 * k + 1) * values[k] for k in range(1, degree + 1)], dim=-1)
+
+
+def legendre_slopes(U: Tensor, degree: int = DEGREE) -> Tensor:
+    """phi_k'(u) for k = 1..degree, (..., degree), by P'_k = P'_{k-2} + (2k - 1) P_{k-1}."""
+    values = _polynomials(2.0 * U - 1.0, degree)
+    slopes = [torch.zeros_like(values[0]), values[0]]
+    for k in range(2, degree + 1):
+        slopes.append(slopes[-2] + (2 * k - 1) * values[k - 1])
+    scaled = [2.0 * math.sqrt(2 * k + 1) * slopes[k] for k in range(1, degree + 1)]
+    return torch.stack(scaled, dim=-1)
+
+
+def _polynomials(x: Tensor, degree: int) -> list[Tensor]:
+    """Legendre's P_0 .. P_degree at x in [-1, 1]."""
     values = [torch.ones_like(x), x]
     for k in range(2, degree + 1):
         values.append(((2 * k - 1) * x * values[-1] - (k - 1) * values[-2]) / k)
-    return torch.stack([math.sqrt(2 * k + 1) * values[k] for k in range(1, degree + 1)], dim=-1)
+    return values

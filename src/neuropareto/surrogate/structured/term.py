@@ -1,10 +1,11 @@
 """The contract of a kernel's terms, and what terms with finite features have in common.
 
 A term can be evaluated against fixed points, whose share of the work is then done once for many
-questions (a search asks hundreds of times about the same data). And it can be contracted: for a
-symmetric G (n, n) it returns a scalar whose gradient with respect to the hyper-parameters is that
-of sum_ij G_ij K_ij. Contractions are written by hand because automatic differentiation of n x n
-matrices costs several times more.
+questions (a search asks hundreds of times about the same data), and with its value comes a function
+that pulls weights C (n, n') back to the points: sum_n' C K' with K' the slope in A. And it can be
+contracted: for a symmetric G (n, n) it returns a scalar whose gradient with respect to the
+hyper-parameters is that of sum_ij G_ij K_ij. Slopes and contractions are written by hand because
+automatic differentiation of these matrices costs several times more.
 Notation: A n points, B n' points, X the data, K (n, n'), psi (n, p) features.
 """
 
@@ -18,8 +19,10 @@ from torch import Tensor
 from neuropareto.surrogate.structured.parameters import Normal, Parameter, Parameters, Values
 from neuropareto.surrogate.structured.points import Points
 
-# Points A (n) -> K (n, n') against points that were fixed before.
-Against: TypeAlias = "Callable[[Points], Tensor]"
+# C (n, n') -> sum_n' C dK/du at each of n points, (n, d).
+Pull: TypeAlias = Callable[[Tensor], Tensor]
+# Points A (n) -> K (n, n') against points that were fixed before, and its pull.
+Against: TypeAlias = "Callable[[Points], tuple[Tensor, Pull]]"
 
 
 class Term(Protocol):
@@ -30,7 +33,7 @@ class Term(Protocol):
         ...
 
     def against(self, P: Values, B: Points) -> Against:
-        """The function A -> K (n, n') for fixed ``P`` and ``B``."""
+        """The function A -> (K (n, n'), its pull) for fixed ``P`` and ``B``."""
         ...
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
@@ -55,10 +58,23 @@ def scale(start: float) -> Parameter:
     return Parameter.alike(1, start, -12.0, 6.0, Normal(3.0))
 
 
-def linear(features: Callable[[Values, Points], Tensor], P: Values, B: Points) -> Against:
-    """K = psi(A) psi(B)^T as a function of A."""
-    Y = features(P, B)
-    return lambda A: (Y if A is B else features(P, A)) @ Y.T
+def of_each(values: Tensor, slopes: Callable[[], Tensor], W: Tensor) -> tuple[Tensor, Pull]:
+    """K = sum_ik psi_k(u_i) W_ik and its pull; ``values`` (n, d, K) are psi, W (n', d, K)."""
+    flat = W.flatten(1)
+
+    def pull(C: Tensor) -> Tensor:
+        return ((C @ flat).view_as(values) * slopes()).sum(-1)
+
+    return values.flatten(1) @ flat.T, pull
+
+
+def of_all(values: Tensor, slopes: Callable[[], Tensor], W: Tensor) -> tuple[Tensor, Pull]:
+    """K = sum_ik psi_k(u_i) W_k and its pull; ``values`` (n, d, K) are psi, W (n', K)."""
+
+    def pull(C: Tensor) -> Tensor:
+        return ((C @ W)[:, None, :] * slopes()).sum(-1)
+
+    return values.sum(1) @ W.T, pull
 
 
 def linear_contraction(Z: Tensor, G: Tensor) -> Tensor:

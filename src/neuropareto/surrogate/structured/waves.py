@@ -17,8 +17,9 @@ from neuropareto.surrogate.structured.points import Points
 from neuropareto.surrogate.structured.term import (
     Additive,
     Against,
-    linear,
     linear_contraction,
+    of_all,
+    of_each,
     scale,
 )
 
@@ -43,8 +44,9 @@ class OwnPhase:
         return wave(P, A.U).flatten(1) * torch.exp(0.5 * P["wave"]) / math.sqrt(A.d)
 
     def against(self, P: Values, B: Points) -> Against:
-        """A -> K (n, n')."""
-        return linear(self.features, P, B)
+        """A -> K (n, n'), pull."""
+        W = wave(P, B.U) * (torch.exp(P["wave"]) / B.d)
+        return lambda A: of_each((V := wave(P, A.U)), lambda: wave_slopes(P, V), W)
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """k(u, u) = e^wave, (n,)."""
@@ -73,8 +75,9 @@ class CommonPhase:
         return wave(P, A.U).sum(1) * torch.exp(0.5 * P["common_wave"]) / math.sqrt(A.d)
 
     def against(self, P: Values, B: Points) -> Against:
-        """A -> K (n, n')."""
-        return linear(self.features, P, B)
+        """A -> K (n, n'), pull."""
+        W = wave(P, B.U).sum(1) * (torch.exp(P["common_wave"]) / B.d)
+        return lambda A: of_all((V := wave(P, A.U)), lambda: wave_slopes(P, V), W)
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """k(u, u) (n,)."""
@@ -94,6 +97,12 @@ def wave(P: Values, U: Tensor) -> Tensor:
     """(cos, sin)(2 pi nu u), (..., 2)."""
     angle = 2.0 * math.pi * torch.exp(P["frequency"]) * U
     return torch.stack([torch.cos(angle), torch.sin(angle)], dim=-1)
+
+
+def wave_slopes(P: Values, V: Tensor) -> Tensor:
+    """d/du of the waves ``V`` (..., 2): 2 pi nu (-sin, cos)."""
+    turned = torch.stack([-V[..., 1], V[..., 0]], dim=-1)
+    return 2.0 * math.pi * torch.exp(P["frequency"]) * turned
 
 
 WAVES: tuple[Additive, ...] = (OwnPhase(), CommonPhase())
