@@ -27,7 +27,7 @@ from neuropareto.surrogate.structured.points import (
     legendre,
     legendre_slopes,
 )
-from neuropareto.surrogate.structured.term import Against, Pull, Term
+from neuropareto.surrogate.structured.term import Against, Pull, Term, of_each
 
 _EDGE = 1e-9  # how near to 0 and 1 a warped variable may come
 
@@ -76,11 +76,22 @@ class SumOfModulators:
 
     def against(self, P: Values, B: Points) -> Against:
         """A -> Mod (n, n'), pull."""
-        factors = modulators(P, self.J, B)
+        columns = list(self.J)
+        t = warped(P, B.U[:, columns])
+        W = legendre(t) * (torch.exp(P["modulator"])[:, None] * _decay())
 
         def covariance(A: Points) -> tuple[Tensor, Pull]:
-            T, pull = factors(A)
-            return 1.0 + T.sum(0), lambda C: pull(C.expand(len(T), -1, -1))
+            s = t if A is B else warped(P, A.U[:, columns])
+            smooth, by_smooth = of_each(legendre(s), lambda: legendre_slopes(s), W)
+            R = _rough(P, s.T, t.T)
+
+            def pull(C: Tensor) -> Tensor:
+                by_t = by_smooth(C) + _nearer(P, C * R, s.T, t.T).T
+                found = torch.zeros_like(A.U)
+                found[:, columns] = by_t * warp_slopes(P, A.U[:, columns])
+                return found
+
+            return smooth + (1.0 + R.sum(0)), pull
 
         return covariance
 
@@ -152,9 +163,7 @@ def modulators(P: Values, J: tuple[int, ...], B: Points) -> Against:
 
         def pull(C: Tensor) -> Tensor:
             smooth = ((C @ W) * legendre_slopes(s)).sum(-1)
-            H = C * R
-            nearer = (H @ t[:, :, None])[..., 0] - H.sum(2) * s
-            by_t = smooth + nearer * torch.exp(-2.0 * P["rough_length"])
+            by_t = smooth + _nearer(P, C * R, s, t)
             found = torch.zeros_like(A.U)
             found[:, columns] = by_t.T * warp_slopes(P, A.U[:, columns])
             return found
@@ -173,7 +182,7 @@ def modulator_contraction(P: Values, J: tuple[int, ...], G: Tensor, X: Points) -
     Z = _smooth(P, t)
     smooth = 2.0 * ((G @ Z.detach()) * Z).sum()
     with torch.no_grad():
-        H = G * _rough(P, t, t)
+        H = _rough(P, t, t).mul_(G)
         total, rows = H.sum((1, 2)), H.sum(2)
     product = (H @ t[:, :, None])[:, :, 0]
     squared = 2.0 * (rows * t.square() - t * product).sum()
@@ -217,7 +226,13 @@ def _rough(P: Values, s: Tensor, t: Tensor) -> Tensor:
     """The rough part between values s (k, n) and t (k, n'), (k, n, n')."""
     shorter = torch.exp(-P["rough_length"])
     apart = (s * shorter)[:, :, None] - (t * shorter)[:, None, :]
-    return torch.exp(torch.addcmul(P["rough"][:, None, None], apart, apart, value=-0.5))
+    # In place: new memory of this size costs more than the arithmetic.
+    return (apart * apart).mul_(-0.5).add_(P["rough"][:, None, None]).exp_()
+
+
+def _nearer(P: Values, H: Tensor, s: Tensor, t: Tensor) -> Tensor:
+    """sum_n' H (t - s) / l^2: the pull of the rough part, H (k, n, n') its weighted values; (k, n)."""
+    return ((H @ t[:, :, None])[..., 0] - H.sum(2) * s) * torch.exp(-2.0 * P["rough_length"])
 
 
 def _decay() -> Tensor:
