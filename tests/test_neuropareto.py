@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from neuropareto import NeuroPareto, Optimizer, minimize, pareto
-from neuropareto.ablations import ABLATIONS
+from neuropareto.ablations import ABLATIONS, INGREDIENTS
 from neuropareto.acquisition import LearnedAcquisition, SurrogateEstimate
 from neuropareto.candidates import RankConditioned, Several, SurrogateDescent
 from neuropareto.classifier import RankClassifier
@@ -105,6 +105,27 @@ def test_every_ablation_runs(name: str) -> None:
     changed = [f for f in base.__dataclass_fields__ if getattr(o.algorithm, f) != getattr(base, f)]
     assert len(changed) <= 2 and (changed or name == "complete"), changed
     assert len(o.archive) == 20 and np.isfinite(o.archive.F).all()
+
+
+# Those that change the model's inside or bring a null object of their own; the rest are slow runs.
+TELLING = {
+    "with-hedge", "without-classifier", "without-modulators", "without-pair-products",
+    "without-shared-curves", "without-structure", "without-waves",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[] if n in TELLING else [pytest.mark.slow]) for n in INGREDIENTS],
+)
+def test_the_default_without_an_ingredient_runs(name: str) -> None:
+    o = Optimizer([(0, 1)] * 4, 2, INGREDIENTS[name](), seed=0, n_initial=12)
+    spent(o, 4, 5)
+    base = NeuroPareto()
+    changed = [f for f in base.__dataclass_fields__ if getattr(o.algorithm, f) != getattr(base, f)]
+    assert len(changed) == (2 if name == "without-structure" else 1), changed
+    assert len(o.archive) == 20 and np.isfinite(o.archive.F).all()
+    assert o.notes[-1]["surrogate"]["rung"] == 0  # none fell back to a cheaper model
 
 
 def test_ablations_share_the_streams_of_the_other_stages() -> None:

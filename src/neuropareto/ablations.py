@@ -1,34 +1,65 @@
-"""The paper's ablations: each replaces one part of the literal pipeline by a null object.
+"""Ablations: each replaces one part by a null object; the algorithm does not know that it is ablated.
 
-Paper: Tables "Component Contribution Analysis" and of the decomposition, LMC and static
-comparisons. Each value makes an algorithm; the algorithm does not know that it is ablated.
+``ABLATIONS`` are the paper's, of its literal pipeline: Tables "Component Contribution Analysis" and of
+the decomposition, LMC and static comparisons. ``INGREDIENTS`` are ours, of the default.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from neuropareto.acquisition import StaticEHVI, SurrogateEstimate
 from neuropareto.calibration import Uncalibrated
-from neuropareto.classifier import RankClassifier
+from neuropareto.candidates import Candidates, RankConditioned, Several, SurrogateDescent
+from neuropareto.classifier import RankClassifier, Uninformed
 from neuropareto.dropout import NoDropout
+from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides
 from neuropareto.neuropareto import NeuroPareto
 from neuropareto.screening import KeepAll
+from neuropareto.selection import ExpectedGain
 from neuropareto.surrogate import (
     Coregional,
     DeepGP,
     ExactGP,
     FourierProxy,
+    Hedged,
     Homoscedastic,
     Inducing,
     Ladder,
 )
 from neuropareto.surrogate.contract import Surrogate
+from neuropareto.surrogate.structured import StructuredGP
+from neuropareto.surrogate.structured import Uncalibrated as NoRecalibration
+from neuropareto.surrogate.structured.training import TIGHT, TIGHT_PRODUCT, Effort
 
 
-def _with_surrogate(surrogate: Surrogate) -> NeuroPareto:
-    return replace(NeuroPareto.paper(), surrogate=Ladder((surrogate, ExactGP(), FourierProxy())))
+def _with_surrogate(
+    surrogate: Surrogate, whole: Callable[[], NeuroPareto] = NeuroPareto.paper
+) -> NeuroPareto:
+    return replace(whole(), surrogate=Ladder((surrogate, ExactGP(), FourierProxy())))
+
+
+def _structured(**changes: Any) -> Callable[[], NeuroPareto]:
+    return lambda: _with_surrogate(replace(StructuredGP(), **changes), NeuroPareto)
+
+
+def _believing(**changes: Any) -> Callable[[], NeuroPareto]:
+    """The default with every belief about structure changed."""
+    few, many = (
+        tuple(replace(variant, **changes) for variant in variants)
+        for variants in (StructuredGP().few, StructuredGP().many)
+    )
+    return _structured(few=few, many=many)
+
+
+def _with_candidates(*sources: Candidates) -> Callable[[], NeuroPareto]:
+    return lambda: replace(NeuroPareto(), candidates=Several(sources))
+
+
+_VARIATION = RankConditioned(size=500)
+_BOTH = Descents((GradientMoves(), ProfileJumps()))
 
 
 ABLATIONS: Mapping[str, Callable[[], NeuroPareto]] = {
@@ -54,3 +85,29 @@ ABLATIONS: Mapping[str, Callable[[], NeuroPareto]] = {
     "shallow": lambda: _with_surrogate(DeepGP(layers=1)),
 }
 """Name of each row of the paper's ablation tables -> the algorithm of that row."""
+
+
+INGREDIENTS: Mapping[str, Callable[[], NeuroPareto]] = {
+    "without-classifier": lambda: replace(NeuroPareto(), classifier=Uninformed()),
+    "without-calibration": lambda: replace(
+        NeuroPareto(), classifier=RankClassifier(calibration=Uncalibrated())
+    ),
+    "without-learned-acquisition": lambda: replace(NeuroPareto(), acquisition=SurrogateEstimate()),
+    "without-structure": lambda: replace(
+        _with_surrogate(ExactGP(), NeuroPareto),
+        candidates=Several((SurrogateDescent(), _VARIATION)),
+    ),
+    "without-modulators": _structured(effort=Effort(modulators=0)),
+    "without-waves": _structured(effort=Effort(waves=False)),
+    "without-shared-curves": _believing(shared=False),
+    "without-pair-products": _believing(pair_degrees=0),
+    "without-sparse-belief": _structured(few=(TIGHT,), many=(TIGHT_PRODUCT,)),
+    "without-recalibration": _structured(recalibration=NoRecalibration()),
+    "without-gradient-moves": _with_candidates(Slides(Descents((ProfileJumps(),))), _VARIATION),
+    "without-jumps": _with_candidates(Slides(Descents((GradientMoves(),))), _VARIATION),
+    "without-slides": _with_candidates(_BOTH, _VARIATION),
+    "without-variation": _with_candidates(Slides(_BOTH)),
+    "without-choice-by-mean": lambda: replace(NeuroPareto(), estimate=ExpectedGain()),
+    "with-hedge": lambda: _with_surrogate(Hedged(), NeuroPareto),
+}
+"""Name -> the default ``NeuroPareto()`` without one ingredient (or with one that it does not have)."""

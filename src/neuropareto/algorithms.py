@@ -41,6 +41,7 @@ OWN: Mapping[str, Factory] = {
 _TABLES = (
     ("neuropareto.peers", "PEERS"),
     ("neuropareto.ablations", "ABLATIONS"),
+    ("neuropareto.ablations", "INGREDIENTS"),
     ("neuropareto.bench.sensitivity", "SENSITIVITY"),
 )
 

@@ -57,6 +57,7 @@ __all__ = [
     "Temperature",
     "Training",
     "Uncalibrated",
+    "Uninformed",
     "bounded_k",
     "information_gain",
 ]
@@ -190,6 +191,46 @@ class RankClassifier:
         final["b3"] = final["b3"] - data.class_weight.log()
         kept = {name: value.cpu().numpy() for name, value in P.items()}
         return FittedRankClassifier(self.dropout, final, drawn, scaling, kept, notes)
+
+
+@dataclass(frozen=True)
+class Uninformed:
+    """The classifier that learns nothing: every class is equally probable everywhere."""
+
+    k: int = 5
+
+    def fit(
+        self,
+        U: Array,
+        labels: npt.NDArray[np.int64],
+        *,
+        warm: Memory | None,
+        rng: np.random.Generator,
+    ) -> FittedUninformed:
+        """Nothing to fit."""
+        return FittedUninformed(self.k)
+
+
+@dataclass(frozen=True)
+class FittedUninformed:
+    """See :class:`Uninformed`."""
+
+    k: int
+
+    def predict(self, U: Array) -> RankBelief:
+        """Uniform probabilities and no information to gain."""
+        n = len(U)
+        return RankBelief(np.full((n, self.k), 1.0 / self.k), np.zeros(n), np.zeros(n, np.int64))
+
+    @property
+    def warm(self) -> Memory:
+        """Nothing."""
+        return {}
+
+    @property
+    def notes(self) -> Mapping[str, Any]:
+        """Nothing."""
+        return {}
 
 
 @dataclass(frozen=True, eq=False)

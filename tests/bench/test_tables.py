@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import wilcoxon
 
 from neuropareto.analysis.timing import COMPONENTS
 from neuropareto.bench.cell import run_cell
@@ -12,7 +13,7 @@ from neuropareto.bench.layout import FORMS, Table, render
 from neuropareto.bench.material import Material, missing_lines, ranges
 from neuropareto.bench.measures import IGD
 from neuropareto.bench.records import Records
-from neuropareto.bench.tables import TABLES, table
+from neuropareto.bench.tables import TABLES, ingredients, table
 from neuropareto.bench.tables.costs import component_shares
 
 
@@ -34,7 +35,7 @@ def test_every_table_can_be_printed_without_any_record(
     made = table(name, Material([tmp_path]))
     for form in FORMS:
         assert made.title and render(made, form)
-    if name not in ("variants", *SLOW):
+    if name not in ("variants", "ingredients", *SLOW):
         assert any("printed" in column for column in made.columns)
         assert made.rows
     assert made.missing or name == "grid"
@@ -91,6 +92,23 @@ def test_mean_ranks_and_counts_close_the_table(material: Material) -> None:
 
 def test_an_algorithm_of_a_users_own_gets_a_column(material: Material, campaign: Path) -> None:
     assert "NSGA-II" in table("dtlz-bi", material).columns
+
+
+def test_ingredients_are_compared_run_by_run(campaign: Path, grid_file: Path) -> None:
+    made = ingredients.table(Material([campaign], grid=str(grid_file)))
+    assert [row[0].text for row in made.rows] == ["neuropareto", "nsga2", "random"]
+    # Ours is NSGA-II's copy here.
+    assert [item.text for item in made.rows[1][1:]] == ["1", "1", "1", "1"]
+    records = Records([campaign])
+    ratios, logs = [], []
+    for task in Material([campaign], grid=str(grid_file)).grid("ingredients").tasks:
+        ours, other = (records.values(task, a, IGD) for a in ("neuropareto", "random"))
+        logs += [np.log(other[seed] / ours[seed]) for seed in ours]
+        ratios.append(np.median(list(other.values())) / np.median(list(ours.values())))
+    shown = [float(item.text) for item in made.rows[2][1:4]]
+    assert shown == pytest.approx([*ratios, np.sqrt(ratios[0] * ratios[1])], rel=0.01)
+    assert len(logs) == 8
+    assert float(made.rows[2][4].text) == pytest.approx(wilcoxon(logs).pvalue, abs=0.01)
 
 
 def test_variant_tables_compare_with_their_reference(tmp_path: Path) -> None:

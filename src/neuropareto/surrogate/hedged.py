@@ -46,7 +46,7 @@ class Hedged:
 
     def _forecasts(self, U: Array, F: Array, warm: Memory | None) -> list[Array]:
         """What came and what both models had said, (b, 3, m), for each of the last batches."""
-        record = Record.recalled(part(warm, "structure"), U, F)
+        record = Record.recalled(part(warm, "structure"), U, F, self.structure.variants)
         if warm is None or record is None or "forecasts" not in warm:
             return []
         kept = np.asarray(warm["forecasts"])

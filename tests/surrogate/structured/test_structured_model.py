@@ -173,7 +173,7 @@ def test_memory_of_other_data_is_ignored() -> None:
     wider = fitted(QUICK, uniform(10, 4), bilinear(uniform(10, 4))[:, :1]).warm
     more = fitted(QUICK, U, bilinear(U)).warm
     for warm in (other, wider, more, {"nonsense": np.zeros(3)}, {}):
-        assert Record.recalled(warm, U, F) is None
+        assert Record.recalled(warm, U, F, QUICK.variants) is None
     cold = fitted(QUICK, U, F).posterior(U).mean
     np.testing.assert_array_equal(fitted(QUICK, U, F, other).posterior(U).mean, cold)
 

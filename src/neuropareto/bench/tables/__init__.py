@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from neuropareto.bench.layout import Table
 from neuropareto.bench.material import Material
-from neuropareto.bench.tables import comparison, costs, reservoir, settings, variants
+from neuropareto.bench.tables import comparison, costs, ingredients, reservoir, settings, variants
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,9 @@ TABLES: Mapping[str, TableSpec] = {
     "retuning": TableSpec("tab:refinement_cost_revised", "cost of re-tuning", settings.retuning),
     "rho": TableSpec("tab:rho", "fidelity of the acquisition", settings.rho),
     "geothermal": TableSpec("fig:geothermal", "the reservoir", reservoir.geothermal),
+    "ingredients": TableSpec(
+        "-", "the default without each of its ingredients (ours)", ingredients.table
+    ),
     "variants": TableSpec(
         "-", "IGD on shifted, translated and rotated problems (ours)", comparison.by_variant
     ),

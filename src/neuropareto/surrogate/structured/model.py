@@ -55,7 +55,7 @@ class StructuredGP:
     ) -> FittedStructuredGP:
         """Fit m GPs to ``U`` (n, d), ``F`` (n, m), n >= 2; ValueError, NumericalFailure."""
         U, F = check_data(U, F)
-        record = Record.recalled(warm, U, F)
+        record = Record.recalled(warm, U, F, self.variants)
         old = record.trained if record is not None else None
         models: list[Trained] = []
         for j in range(F.shape[1]):
@@ -68,9 +68,14 @@ class StructuredGP:
         )
         conditioned = tuple(_conditioned(t, U, F[:, j], self.points) for j, t in enumerate(models))
         covered = None if record is None else record.coverage(U, F, self.points)
-        kept = Record.of(U, F, tuple(models), factors, scores[-4:], record)
+        kept = Record.of(U, F, tuple(models), factors, scores[-4:], record, self.variants)
         signal = np.array([self._signal(t, U, F[:, j]) for j, t in enumerate(models)])
         return FittedStructuredGP(conditioned, factors, signal, kept, covered)
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """All beliefs that a fit may end with."""
+        return self.few + self.many
 
     def _signal(self, model: Trained, U: Array, y: Array) -> float:
         seen = even_subsample(len(U), self.rows)
@@ -92,7 +97,9 @@ class StructuredGP:
         seen = even_subsample(len(U), self.rows)
         X, y = Points.of(torch.tensor(U[seen])), y[seen]
         # An output that was constant so far has no modulators yet: nothing to start from.
-        started = old is not None and (old.kernel.modulation.J or Units.of(y).constant)
+        started = old is not None and (
+            old.kernel.modulation.J or not self.effort.modulators or Units.of(y).constant
+        )
         if old is not None and record is not None and started:
             return training.retrained(old, X, y, hints, self.effort, record.round)
         variants = self.few if m <= 2 else self.many

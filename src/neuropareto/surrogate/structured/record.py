@@ -7,6 +7,7 @@ conditioned on the first ``n`` rows, and everything after row n was unknown to i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ from neuropareto.surrogate.structured.conditioned import Conditioned, posterior
 from neuropareto.surrogate.structured.evidence import Evidence
 from neuropareto.surrogate.structured.parameters import vector
 from neuropareto.surrogate.structured.points import Points
-from neuropareto.surrogate.structured.training import VARIANTS, Trained
+from neuropareto.surrogate.structured.training import Trained, Variant
 
 NOMINAL_Z = 1.6448536269514722  # two-sided 90 %
 
@@ -47,8 +48,12 @@ class Record:
         factors: Array,
         scores: list[Array],
         last: Record | None,
+        variants: Sequence[Variant],
     ) -> Record:
-        """The record of a fit; ``scores`` are |z| (b, m), one array for each earlier batch."""
+        """The record of a fit; ``scores`` are |z| (b, m), one array for each earlier batch.
+
+        ``variants`` are the beliefs among which the fit could choose, in a fixed order.
+        """
         round = 1 if last is None else last.round + 1
         m = F.shape[1]
         sizes = np.array([len(z) for z in scores], dtype=np.int64)
@@ -59,11 +64,13 @@ class Record:
             "scores": np.concatenate([np.empty((0, m)), *scores]),
             "batches": sizes,
         }
-        outputs = {str(j): _stored(t) for j, t in enumerate(trained)}
+        outputs = {str(j): _stored(t, variants) for j, t in enumerate(trained)}
         return cls(trained, len(U), round, factors, scores, state | joined(outputs))
 
     @classmethod
-    def recalled(cls, warm: Memory | None, U: Array, F: Array) -> Record | None:
+    def recalled(
+        cls, warm: Memory | None, U: Array, F: Array, variants: Sequence[Variant]
+    ) -> Record | None:
         """The record in ``warm``, or None if it is not about the first rows of this data."""
         if warm is None or not {"mark", "count", "factors", "scores", "batches"} <= set(warm):
             return None
@@ -74,7 +81,7 @@ class Record:
             return None
         if not np.array_equal(mark, _mark(U[:n], F[:n])):
             return None
-        restored = [_restored(part(warm, str(j)), U.shape[1]) for j in range(m)]
+        restored = [_restored(part(warm, str(j)), U.shape[1], variants) for j in range(m)]
         found = tuple(t for t in restored if t is not None)
         if len(found) < m:
             return None
@@ -112,22 +119,22 @@ def _mark(U: Array, F: Array) -> Array:
     return np.concatenate([[U.shape[1], U.sum(), U[-1].sum()], F.sum(axis=0)])
 
 
-def _stored(model: Trained) -> dict[str, npt.NDArray[Any]]:
+def _stored(model: Trained, variants: Sequence[Variant]) -> dict[str, npt.NDArray[Any]]:
     arrays: dict[str, npt.NDArray[Any]] = {k: v.numpy().copy() for k, v in model.P.items()}
     arrays["modulating"] = np.array(model.kernel.modulation.J, dtype=np.int64)
-    names = [v.name for v in VARIANTS]
-    arrays["form"] = np.array([names.index(model.variant.name), len(model.kernel.waves) > 0])
+    which = [variant.name for variant in variants].index(model.variant.name)
+    arrays["form"] = np.array([which, len(model.kernel.waves) > 0])
     return arrays
 
 
-def _restored(stored: Memory | None, d: int) -> Trained | None:
+def _restored(stored: Memory | None, d: int, variants: Sequence[Variant]) -> Trained | None:
     if stored is None or not {"modulating", "form", "weight"} <= set(stored):
         return None
     J = tuple(int(j) for j in stored["modulating"])
     which, waves = (int(v) for v in stored["form"])
-    if len(stored["weight"]) != d or not 0 <= which < len(VARIANTS):
+    if len(stored["weight"]) != d or not 0 <= which < len(variants):
         return None
-    variant = VARIANTS[which]
+    variant = variants[which]
     kernel = variant.kernel()
     kernel = kernel.modulated(variant.modulation(J)) if J else kernel
     kernel = kernel.with_waves() if waves else kernel

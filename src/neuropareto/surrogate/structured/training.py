@@ -27,6 +27,7 @@ from neuropareto.surrogate.structured.modulation import (
 )
 from neuropareto.surrogate.structured.parameters import Values, vector
 from neuropareto.surrogate.structured.points import Points
+from neuropareto.surrogate.structured.term import Additive
 from neuropareto.surrogate.structured.warp import Units
 from neuropareto.surrogate.structured.weights import Sparse, Tight, Weights
 
@@ -38,7 +39,11 @@ NO_WARP = 4.0
 
 @dataclass(frozen=True)
 class Effort:
-    """Steps of L-BFGS: additive stage, first modulated stage, last stage, and a warm start."""
+    """Steps of L-BFGS: additive stage, first modulated stage, last stage, and a warm start.
+
+    At most ``modulators`` variables modulate; ``waves`` lets periodic curves be looked for, fully
+    every ``rescan_every`` rounds.
+    """
 
     additive: int = 25
     modulated: int = 25
@@ -46,30 +51,39 @@ class Effort:
     warm: int = 18
     modulators: int = 6
     rescan_every: int = 3
+    waves: bool = True
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A belief about structure: prior of the weights, degrees of pair products, modulation."""
+    """A belief about structure: prior of the weights, degrees of pair products, modulation.
+
+    Without ``shared`` no curve is common to all variables; with ``pair_degrees`` 0 there are no
+    products of two variables.
+    """
 
     name: str
     weights: Weights
     pair_degrees: int
     modulation: Callable[[tuple[int, ...]], Modulation]
+    shared: bool = True
 
     def kernel(self) -> Kernel:
         """The kernel of this belief before its modulators are known."""
-        own = Own(self.weights)
+        additive: tuple[Additive, ...] = (Own(self.weights),)
+        if self.shared:
+            additive = (*additive, Shared())
+        if not self.pair_degrees:
+            return Kernel(additive=additive, outer=(Residual(),))
         inner = Pair(self.weights, self.pair_degrees, "modulated_pair", start=-4.0)
         outer = Pair(self.weights, self.pair_degrees)
-        return Kernel(additive=(own, Shared()), inner=(inner,), outer=(outer, Residual()))
+        return Kernel(additive=additive, inner=(inner,), outer=(outer, Residual()))
 
 
 TIGHT = Variant("tight", Tight(), 1, SumOfModulators)
 SPARSE = Variant("sparse", Sparse(), 2, SumOfModulators)
 TIGHT_PRODUCT = Variant("tight product", Tight(), 1, ProductOfModulators)
 SPARSE_PRODUCT = Variant("sparse product", Sparse(), 2, ProductOfModulators)
-VARIANTS = (TIGHT, SPARSE, TIGHT_PRODUCT, SPARSE_PRODUCT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,14 +111,15 @@ def trained(
         return Trained(variant, plain.kernel, P)
     P, _ = plain.improved(P, effort.additive)
     J = strongest(variant, Conditioned.on(plain.kernel, P, X, y), effort.modulators)
-    evidence = replace(plain, kernel=plain.kernel.modulated(variant.modulation(J)))
+    evidence = replace(plain, kernel=plain.kernel.modulated(variant.modulation(J))) if J else plain
     bare = {"output_warp": vector((NO_WARP,)), "residual": vector((-6.0,))}
     afresh = evidence.table.start(bare)
     unwarped = evidence.table.start(P | {"output_warp": vector((NO_WARP,))})
     P = _best(evidence, [evidence.table.start(P), unwarped, afresh], y, effort.modulated)
-    if restarts.unexplained(P) > _RESTLESS:
+    if J and restarts.unexplained(P) > _RESTLESS:
         P = restarts.rough_modulator(evidence, P)
-    evidence, P = restarts.frequency(evidence, P, hints, full=True)
+    if effort.waves:
+        evidence, P = restarts.frequency(evidence, P, hints, full=True)
     starts = [P]
     if float(P["output_warp"]) < NO_WARP - 1.0:
         starts.append(P | {"output_warp": vector((NO_WARP,))})
@@ -138,7 +153,7 @@ def retrained(
     due = round % effort.rescan_every == 0
     if restless and due and old.kernel.modulation.J:
         P = restarts.rough_modulator(evidence, P)
-    if restless and (due or hints):
+    if effort.waves and restless and (due or hints):
         new = [h for h in hints if old.frequency is None or abs(h - old.frequency) > 0.2]
         evidence, P = restarts.frequency(evidence, P, new, full=due)
     # On another scale of the output the old values are a poor start.
