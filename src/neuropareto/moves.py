@@ -186,17 +186,14 @@ class Descents:
             launcher.launch(archive, inside, rng=stream)
             for launcher, stream in zip(self.launchers, streams, strict=True)
         ]
-        origin, U = (
-            np.concatenate([getattr(one, name) for one in launches]) for name in ("origin", "U")
-        )
+        U = np.concatenate([one.U for one in launches])
         goals = Goals.joined([one.goals for one in launches])
         size = [len(one.U) for one in launches]
-        steps, rate = (
-            np.repeat([getattr(one, name) for one in launches], size) for name in ("steps", "rate")
-        )
-        U = descended(U, goals, inside, steps, rate)
-        kept = _promising(origin, U, goals, inside)
+        steps = np.repeat([one.steps for one in launches], size)
+        rate = np.repeat([one.rate for one in launches], size)
         operator = np.repeat([one.operator for one in launches], size)
+        U = descended(U, goals, inside, steps, rate)
+        kept = _promising(np.concatenate([one.origin for one in launches]), U, goals, inside)
         return Pool(U[kept], operator[kept])
 
 
