@@ -26,8 +26,9 @@ from neuropareto.algorithm import Algorithm, Proposal, RandomSearch
 from neuropareto.archive import Archive
 from neuropareto.candidates import Candidates, RankConditioned, Several, SurrogateDescent
 from neuropareto.classifier import RankBelief
+from neuropareto.goals import proper_nadir
 from neuropareto.memory import Memory, joined, part
-from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides, proper_nadir
+from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides
 from neuropareto.neuropareto import NeuroPareto
 from neuropareto.optimizer import Optimizer
 from neuropareto.problem import Problem

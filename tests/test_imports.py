@@ -14,7 +14,7 @@ LAYERS = [
     ("given", {"space", "problem", "pareto", "hypervolume", "archive", "randomness", "memory", "adam",
                "progress"}),
     ("believed", {"classifier", "rank_network", "dropout", "calibration", "surrogate"}),
-    ("decided", {"variation", "candidates", "screening", "acquisition", "selection", "moves"}),
+    ("decided", {"variation", "candidates", "screening", "acquisition", "selection", "moves", "goals"}),
     ("runs", {"algorithm", "neuropareto", "past", "stages", "ablations", "nsga2", "optimizer",
               "result", "minimize", "study"}),
     ("measured", {"problems", "peers", "bench", "analysis", "testing", "algorithms"}),

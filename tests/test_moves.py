@@ -10,17 +10,16 @@ from hypothesis import strategies as st
 from neuropareto.archive import Archive
 from neuropareto.candidates import Candidates, Pool
 from neuropareto.classifier import RankBelief
+from neuropareto.goals import Goals, proper_nadir
 from neuropareto.memory import Memory
 from neuropareto.moves import (
     Descents,
-    Goals,
     GradientMoves,
     Profiled,
     ProfileJumps,
     Slides,
     descended,
     profiled,
-    proper_nadir,
     refined,
 )
 from neuropareto.space import Array

@@ -9,16 +9,16 @@ Notation: U (b, d) points, W (b, m) directions of the simplex, H (b, d, g) profi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from neuropareto.archive import Archive
-from neuropareto.candidates import Candidates, Pool, directions, joined
+from neuropareto.candidates import Candidates, Pool, joined
 from neuropareto.classifier import RankBelief
+from neuropareto.goals import Goals
 from neuropareto.space import Array
 from neuropareto.surrogate.contract import Fitted
 
@@ -83,63 +83,6 @@ def profiled(model: Fitted) -> Profiled | None:
 
 # Below this evidence, nats for each row, a model may have fitted noise.
 _LEAST_SIGNAL = 0.25
-
-
-@dataclass(frozen=True, eq=False)
-class Goals:
-    """b scalarised goals: s_w(f) = max_j n_j / w_j + rho sum_j n_j, n = (f - ideal) / extent."""
-
-    W: Array
-    ideal: Array
-    extent: Array
-    rho: float = 0.005
-
-    @classmethod
-    def of(cls, archive: Archive, b: int, *, rng: np.random.Generator) -> Goals:
-        """One objective alone for the first m, then gaps of the front, then any direction.
-
-        The ideal lies a tenth of the extent below the best values: without that no goal leads
-        below the best value of an objective. The extent ends at the front's :func:`proper_nadir`.
-        """
-        front = archive.front if len(archive.front_indices) else archive.F
-        low = front.min(axis=0)
-        least = 1e-3 * (archive.F.max(axis=0) - low)
-        extent = np.maximum(proper_nadir(front) - low, np.where(least > 0, least, 1.0))
-        W = directions(archive, b, rng=rng)
-        return cls(W, low - 0.1 * extent, extent)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Goals]) -> Goals:
-        """The goals of all parts, which share ideal, extent and rho, one after the other."""
-        return replace(parts[0], W=np.concatenate([goals.W for goals in parts]))
-
-    def part(self, rows: npt.NDArray[np.bool_]) -> Goals:
-        """The goals of some rows."""
-        return replace(self, W=self.W[rows])
-
-    def scaled(self, F: Array) -> Array:
-        """n for objectives F (..., m)."""
-        return (F[..., : self.W.shape[1]] - self.ideal) / self.extent
-
-    def values(self, F: Array) -> Array:
-        """s_w of row i of F (b, m) under goal i, (b,)."""
-        N = self.scaled(F)
-        return np.asarray((N / self.W).max(axis=1) + self.rho * N.sum(axis=1))
-
-    def slopes(self, F: Array) -> Array:
-        """d s_w / d f at row i of F under goal i, (b, m)."""
-        N = self.scaled(F)
-        S = np.full_like(N, self.rho)
-        rows = np.arange(len(N))
-        worst = (N / self.W).argmax(axis=1)
-        S[rows, worst] += 1.0 / self.W[rows, worst]
-        return S / self.extent
-
-    def nearest(self, F: Array) -> npt.NDArray[np.int64]:
-        """For each goal the row of F (n, m) that is best under it, (b,)."""
-        N = self.scaled(F)
-        values = (N[None] / self.W[:, None]).max(axis=2) + self.rho * N.sum(axis=1)
-        return np.asarray(values.argmin(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,24 +221,6 @@ class Slides:
             change = rng.random(self.size) < (1.0 if len(columns) == 1 else 0.6)
             U[:, j] = np.where(change, new, U[:, j])
         return joined([pool, Pool(U, np.full(len(U), "slide"))])
-
-
-def proper_nadir(F: Array, loss: float = 0.01, gain: float = 0.5) -> Array:
-    """The worst values (m,) of a front (n, m) without its improper tails.
-
-    A point is left out if another one is better by ``gain`` of the extent in some objective and
-    worse by no more than ``loss`` of it in all; extents shrink with the points, until none is left
-    out. Otherwise a tail that runs along an axis, (10, 0) behind (1, 0), sets the scale of all.
-    """
-    while True:
-        low, high = F.min(axis=0), F.max(axis=0)
-        extent = np.where(high > low, high - low, 1.0)
-        N = (F - low) / extent
-        behind = (N[:, None] - N[None]).astype(np.float64)
-        improper = ((behind >= -loss).all(axis=2) & (behind >= gain).any(axis=2)).any(axis=1)
-        if not improper.any():
-            return np.asarray(high)
-        F = F[~improper]
 
 
 def refined(H: Array, places: Array) -> Array:

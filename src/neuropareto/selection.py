@@ -17,7 +17,7 @@ from neuropareto import pareto
 from neuropareto.acquisition.contract import Signals, Utility
 from neuropareto.archive import Archive, Indices
 from neuropareto.classifier import RankBelief
-from neuropareto.moves import proper_nadir
+from neuropareto.goals import proper_nadir
 from neuropareto.screening import margin
 from neuropareto.space import Array
 from neuropareto.surrogate.contract import Posterior

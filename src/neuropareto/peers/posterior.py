@@ -1,7 +1,7 @@
 """Exact Gaussian processes as a BoTorch model: independent outputs, hyper-parameters given.
 
 BoTorch's criteria only ask a model for ``posterior(X)``. GPyTorch answers through lazily evaluated
-operators and copies the training data for every candidate; that took three quarters of the
+operators and copies the training data for every candidate; that took two fifths of the
 time of GP-EI and nearly all of CL-EGO's. Here the same numbers are four matrix products:
 mean = c + k a, covariance = k(X, X) - w w^T, with k = k(X, X_n), a = C^-1 (z - c), w = k L^-T,
 C = K + noise I = L L^T, k(x, x') = exp(-|(x - x') / l|^2 / 2).
