@@ -45,9 +45,10 @@ def test_a_round_notes_its_stages_and_diagnostics() -> None:
     note = o.notes[-1]
     assert list(note["stage_seconds"]) == [
         "classifier", "surrogate", "acquisition", "candidates", "screening", "posterior", "selection",
+        "exploration",
     ]  # fmt: skip
     assert 130 < note["pool"] <= 144, "without copies"
-    assert note["shortlist"] == 40 and len(note["operators"]) == 5
+    assert note["shortlist"] == 40 and len(note["operators"]) == len(note["moved"]) == 5
     assert np.array(note["predicted_epistemic"]).shape == (5, 2)
     json.dumps(o.notes, allow_nan=False)
 

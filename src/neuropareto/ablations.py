@@ -15,6 +15,7 @@ from neuropareto.calibration import Uncalibrated
 from neuropareto.candidates import Candidates, RankConditioned, Several, SurrogateDescent
 from neuropareto.classifier import RankClassifier, Uninformed
 from neuropareto.dropout import NoDropout
+from neuropareto.exploration import Unmoved
 from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides
 from neuropareto.neuropareto import NeuroPareto
 from neuropareto.screening import KeepAll
@@ -107,6 +108,7 @@ INGREDIENTS: Mapping[str, Callable[[], NeuroPareto]] = {
     "without-jumps": _with_candidates(Slides(Descents((GradientMoves(),))), _VARIATION),
     "without-slides": _with_candidates(_BOTH, _VARIATION),
     "without-variation": _with_candidates(Slides(_BOTH)),
+    "without-exploration": lambda: replace(NeuroPareto(), exploration=Unmoved()),
     "without-choice-by-mean": lambda: replace(NeuroPareto(), estimate=ExpectedGain()),
     "with-hedge": lambda: _with_surrogate(Hedged(), NeuroPareto),
 }

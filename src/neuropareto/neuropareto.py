@@ -20,6 +20,7 @@ from neuropareto.archive import Archive
 from neuropareto.calibration import MatrixScaling
 from neuropareto.candidates import Candidates, RankConditioned, Several
 from neuropareto.classifier import Classifier, RankClassifier, bounded_k
+from neuropareto.exploration import Exploration, Neighbours, Unmoved
 from neuropareto.memory import Memory, joined
 from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides
 from neuropareto.past import Past, Window
@@ -54,6 +55,7 @@ class NeuroPareto:
     screening: Screening = TwoStage(n_screen=2500, k=250, penalty=0.0, proxy=None)
     estimate: Estimate = MeanGain()
     selection: Selection = Composite()
+    exploration: Exploration = Neighbours()
     window: Window = Window()
 
     @classmethod
@@ -65,6 +67,7 @@ class NeuroPareto:
             candidates=RankConditioned(),
             screening=TwoStage(proxy=FourierProxy()),
             estimate=ExpectedGain(),
+            exploration=Unmoved(),
         )
 
     def propose(
@@ -112,10 +115,16 @@ class NeuroPareto:
             rows = self.selection.choose(
                 signals, utility, archive, q, pending=waiting, feasibility=feasible
             )
-        U, chosen = pool.U[short[rows]], signals.taken(rows)
+        with stages("exploration") as stage:  # not in the paper: part of the batch moves aside
+            U = self.exploration.moved(
+                pool.U[short[rows]], archive, model, pending=waiting, rng=stage.rng
+            )
+            posterior, _, _ = split(model.posterior(U), len(U), archive.m)
+            own = self.estimate.gain(posterior, archive, rng=stage.rng)
+            chosen = gathered(posterior, ranks.predict(U), np.arange(len(U)), own, lessons.window)
         fitted: dict[str, FittedStage] = {
             "classifier": ranks, "surrogate": model, "acquisition": network,
         }  # fmt: skip
         memories = {name: part.warm for name, part in fitted.items()}
         memories["history"] = past.extended(U, chosen, self.window).memory
-        return Proposal(U, joined(memories), stages.notes(fitted, pool, short, rows, chosen))
+        return Proposal(U, joined(memories), stages.notes(fitted, pool, short, rows, U, chosen))

@@ -20,6 +20,7 @@ from neuropareto.archive import Indices
 from neuropareto.candidates import Pool
 from neuropareto.memory import Memory, part
 from neuropareto.randomness import Streams
+from neuropareto.space import Array
 
 
 class FittedStage(Protocol):
@@ -64,14 +65,21 @@ class Stages:
         pool: Pool,
         short: Indices,
         rows: Indices,
+        U: Array,
         chosen: Signals,
     ) -> dict[str, Any]:
-        """Stage seconds, sizes, operators of the chosen points, and their predicted uncertainty."""
+        """Stage seconds, sizes, how the proposals ``U`` were made, and what was predicted there.
+
+        ``moved`` is how far each lies from the candidate that was chosen: root mean square over
+        the variables.
+        """
+        picked = short[rows]
         return {
             "stage_seconds": dict(self._seconds),
             "pool": len(pool),
             "shortlist": len(short),
-            "operators": [str(name) for name in pool.operator[short[rows]]],
+            "operators": [str(name) for name in pool.operator[picked]],
+            "moved": np.sqrt(np.square(U - pool.U[picked]).mean(axis=1)).tolist(),
             "predicted_mean": chosen.mean.tolist(),
             "predicted_epistemic": chosen.epistemic.tolist(),
             "predicted_aleatoric": chosen.aleatoric.tolist(),

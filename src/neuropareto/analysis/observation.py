@@ -59,7 +59,7 @@ class ObservedRound:
 
     @property
     def choice(self) -> Array:
-        """The true objectives of the chosen candidates, (q, m)."""
+        """The true objectives of the chosen candidates, (q, m), before any exploration moves them."""
         return np.asarray(self.shortlist[self.chosen])
 
 

@@ -44,7 +44,10 @@ class RoundErrors:
 
     @property
     def deficit(self) -> float:
-        """delta_t = Delta HV*_t - Delta HV_t, what the oracle gains more. Paper: Eq. delta_def."""
+        """delta_t = Delta HV*_t - Delta HV_t, what the oracle gains more. Paper: Eq. delta_def.
+
+        Negative where exploration has moved the batch to better places than the pool had.
+        """
         return self.oracle - self.realised
 
     @property

@@ -27,7 +27,7 @@ from neuropareto.study.errors import StudyDamaged, StudyError
 _STAGES = frozenset(
     {
         "ablations", "acquisition", "algorithm", "calibration", "candidates", "classifier", "dropout",
-        "moves", "neuropareto", "nsga2", "past", "peers", "rank_network", "screening",
+        "exploration", "moves", "neuropareto", "nsga2", "past", "peers", "rank_network", "screening",
         "selection", "stages", "surrogate", "variation",
     }
 )  # fmt: skip

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 STAGES = {
     "classifier": PURPLE, "surrogate": BLUE, "acquisition": GREEN, "candidates": ORANGE,
-    "screening": YELLOW, "posterior": SKY, "selection": VERMILION,
+    "screening": YELLOW, "posterior": SKY, "selection": VERMILION, "exploration": GREY,
 }  # fmt: skip
 
 

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuropareto.archive import Archive
+from neuropareto.exploration import Neighbours, Unmoved, spread
+from neuropareto.memory import Memory
+from neuropareto.space import Array
+from neuropareto.surrogate import ExactGP
+from neuropareto.surrogate.contract import Posterior
+from neuropareto.surrogate.structured import StructuredGP
+
+CENTRE = 0.5
+
+
+class Sure:
+    """f = (u_1, 1 - u_1) + squared distance from the centre; draws differ by ``doubt``."""
+
+    def __init__(self, doubt: float = 0.0, limit: float | None = None) -> None:
+        self.doubt, self.limit = doubt, limit
+
+    def mean(self, U: Array) -> Array:
+        away = np.square(U - CENTRE).sum(axis=1)
+        columns = [U[:, 0] + away, 1.0 - U[:, 0] + away]
+        if self.limit is not None:
+            columns.append(np.abs(U[:, 1] - CENTRE) - self.limit)
+        return np.stack(columns, axis=1)
+
+    def posterior(self, U: Array) -> Posterior:
+        mean = self.mean(U)
+        return Posterior(mean, np.full_like(mean, self.doubt**2), np.zeros_like(mean))
+
+    def samples(self, U: Array, n: int, *, rng: np.random.Generator) -> Array:
+        """The mean tilted by a random slope of size ``doubt`` in every variable and draw."""
+        tilt = self.doubt * rng.standard_normal((n, U.shape[1]))
+        return np.asarray(self.mean(U) + ((U - CENTRE) @ tilt.T).T[:, :, None])
+
+    def mean_gradient(self, U: Array) -> Array:
+        raise NotImplementedError
+
+    @property
+    def warm(self) -> Memory:
+        return {}
+
+    @property
+    def notes(self) -> dict[str, object]:
+        return {}
+
+
+def archive(d: int = 4) -> Archive:
+    U = np.random.default_rng(0).random((30, d))
+    return Archive.of(U, Sure().mean(U))
+
+
+def moved(batch: Array, model: Sure, share: float = 1.0) -> Array:
+    known = archive(batch.shape[1])
+    return Neighbours(share=share).moved(
+        batch, known, model, pending=np.empty((0, 2)), rng=np.random.default_rng(0)
+    )
+
+
+def steps(batch: Array, model: Sure, share: float = 1.0) -> Array:
+    return np.asarray(np.abs(moved(batch, model, share) - batch).max(axis=1))
+
+
+BEST = np.column_stack([np.linspace(0.1, 0.9, 10), np.full((10, 3), CENTRE)])
+
+
+def test_unmoved_returns_the_batch() -> None:
+    same = Unmoved().moved(
+        BEST, archive(), Sure(), pending=np.empty((0, 2)), rng=np.random.default_rng(0)
+    )
+    assert same is BEST
+
+
+def test_half_of_the_batch_moves_where_the_surrogate_is_unsure() -> None:
+    # The point itself competes, so one or the other may stay.
+    half = np.flatnonzero(steps(BEST, Sure(doubt=0.3), share=0.5))
+    assert 4 <= len(half) <= 5 and len(set(half % 2)) == 1
+    assert (steps(BEST, Sure(doubt=0.3)) > 0).sum() >= 8
+    assert (steps(BEST, Sure(doubt=0.3), share=0.0) > 0).sum() == 0
+
+
+def test_steps_grow_with_the_doubt_and_vanish_with_it() -> None:
+    sizes = [steps(BEST, Sure(doubt=doubt)).mean() for doubt in (0.0, 0.01, 0.1, 0.5)]
+    assert sizes[0] < 0.02
+    assert sizes[1] < sizes[2] < sizes[3]
+
+
+def test_the_batch_spreads_across_the_front() -> None:
+    after = moved(BEST, Sure(doubt=0.2))
+    assert BEST[:, 1:].std() == 0.0
+    assert after[:, 1:].std() > 0.01
+
+
+def test_drawn_constraints_hold_at_the_new_places() -> None:
+    batch = BEST.copy()
+    batch[:, 2:] += 0.2
+    tight = moved(batch, Sure(limit=0.01))
+    free = moved(batch, Sure())
+    assert np.abs(free[:, 1] - CENTRE).max() > 0.01 >= np.abs(tight[:, 1] - CENTRE).max()
+
+
+def test_pending_points_count_as_part_of_the_front() -> None:
+    """Where a pending point dominates everything near, no neighbour gains and all stay."""
+    at = archive()
+    stay = Neighbours(share=1.0).moved(
+        BEST, at, Sure(doubt=0.01), pending=np.array([[-1.0, -1.0]]), rng=np.random.default_rng(0)
+    )
+    assert np.array_equal(stay, BEST)
+
+
+@given(st.integers(1, 40), st.floats(0.0, 1.0), st.floats(0.0, 1.0, exclude_max=True))
+def test_the_share_is_kept_to_within_one(q: int, share: float, phase: float) -> None:
+    rows = spread(q, share, phase)
+    assert len(set(rows.tolist())) == len(rows)
+    assert abs(len(rows) - share * q) < 1.0 + 1e-9
+    assert ((rows >= 0) & (rows < q)).all()
+
+
+def test_single_points_are_explored_half_of_the_time() -> None:
+    phases = (np.arange(1000) + 0.5) / 1000
+    assert sum(len(spread(1, 0.5, phase)) for phase in phases) == 500
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=6), st.integers(0, 2**31))
+def test_neighbours_stay_in_the_cube_and_reach_no_new_face(u: list[float], seed: int) -> None:
+    point = np.array(u)
+    V = Neighbours(widths=(0.05, 0.6)).around(point, rng=np.random.default_rng(seed))
+    assert V.shape == (64, len(u))
+    assert ((V >= 0.0) & (V <= 1.0)).all()
+    inside = (point > 0.0) & (point < 1.0)
+    assert not ((V == 0.0) | (V == 1.0))[:, inside].any()
+
+
+def test_variables_at_their_ends_stay_there() -> None:
+    V = Neighbours().around(np.array([0.0, 0.5, 1.0]), rng=np.random.default_rng(0))
+    assert (V[:, 0] == 0.0).all() and (V[:, 2] == 1.0).all() and V[:, 1].std() > 0.01
+
+
+def test_neighbours_lie_evenly_around_their_point() -> None:
+    V = Neighbours(n=20_000).around(np.array([0.4]), rng=np.random.default_rng(0))
+    assert abs((V < 0.4).mean() - 0.5) < 0.02
+
+
+@pytest.mark.parametrize("surrogate", [StructuredGP(), ExactGP()])
+def test_real_surrogates_are_explored_reproducibly(surrogate: StructuredGP | ExactGP) -> None:
+    known = archive(5)
+    model = surrogate.fit(known.U, known.F, warm=None, rng=np.random.default_rng(0))
+    batch = known.U[known.front_indices][:4]
+
+    def once(seed: int) -> Array:
+        return Neighbours().moved(
+            batch, known, model, pending=np.empty((0, 2)), rng=np.random.default_rng(seed)
+        )
+
+    assert np.array_equal(once(1), once(1))
+    assert not np.array_equal(once(1), once(2))
