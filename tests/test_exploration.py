@@ -9,7 +9,7 @@ from neuropareto.archive import Archive
 from neuropareto.exploration import Neighbours, Unmoved, spread
 from neuropareto.memory import Memory
 from neuropareto.space import Array
-from neuropareto.surrogate import ExactGP
+from neuropareto.surrogate import ExactGP, NumericalFailure
 from neuropareto.surrogate.contract import Posterior
 from neuropareto.surrogate.structured import StructuredGP
 
@@ -111,6 +111,21 @@ def test_pending_points_count_as_part_of_the_front() -> None:
         BEST, at, Sure(doubt=0.01), pending=np.array([[-1.0, -1.0]]), rng=np.random.default_rng(0)
     )
     assert np.array_equal(stay, BEST)
+
+
+class Broken(Sure):
+    def samples(self, U: Array, n: int, *, rng: np.random.Generator) -> Array:
+        raise NumericalFailure("no factor")
+
+
+class Wild(Sure):
+    def samples(self, U: Array, n: int, *, rng: np.random.Generator) -> Array:
+        return np.full((n, len(U), 2), np.inf)
+
+
+@pytest.mark.parametrize("model", [Broken(), Wild()])
+def test_a_surrogate_that_cannot_be_drawn_from_moves_nothing(model: Sure) -> None:
+    assert np.array_equal(moved(BEST, model), BEST)
 
 
 @given(st.integers(1, 40), st.floats(0.0, 1.0), st.floats(0.0, 1.0, exclude_max=True))

@@ -19,6 +19,7 @@ from neuropareto import pareto
 from neuropareto.archive import Archive
 from neuropareto.selection import reference_beyond
 from neuropareto.space import Array
+from neuropareto.surrogate import NumericalFailure
 from neuropareto.surrogate.contract import Fitted
 
 
@@ -77,14 +78,16 @@ class Neighbours:
         pending: Array,
         rng: np.random.Generator,
     ) -> Array:
-        """The batch with the rows of :func:`spread` moved."""
+        """The batch with the rows of :func:`spread` moved; a row without a usable draw stays."""
         m = archive.m
         mean = model.posterior(U).mean[:, :m]
         reference = reference_beyond(archive, mean)
         moved = U.copy()
         for i in spread(len(U), self.share, rng.random()):
             V = np.concatenate([U[i : i + 1], self.around(U[i], rng=rng)])
-            draw = model.samples(V, 1, rng=rng)[0]
+            draw = _drawn(model, V, rng)
+            if draw is None:
+                continue
             others = np.concatenate([archive.front, pending, np.delete(mean, i, axis=0)])
             gain = pareto.improvement(draw[:, :m], others, reference)
             moved[i] = V[np.argmax(gain * (draw[:, m:] <= 0.0).all(axis=1))]
@@ -102,6 +105,15 @@ class Neighbours:
         V = u + width * rng.standard_normal((self.n, len(u)))
         inside = (u > 0.0) & (u < 1.0)
         return np.asarray(np.where(inside, 1.0 - np.abs(1.0 - np.mod(V, 2.0)), u))
+
+
+def _drawn(model: Fitted, V: Array, rng: np.random.Generator) -> Array | None:
+    """One joint draw at V (n, d), all outputs; None if there is none that is finite."""
+    try:
+        draw = model.samples(V, 1, rng=rng)[0]
+    except NumericalFailure:
+        return None
+    return draw if np.isfinite(draw).all() else None
 
 
 def spread(q: int, share: float, phase: float) -> npt.NDArray[np.int64]:
