@@ -59,6 +59,9 @@ TABLES: Mapping[str, TableSpec] = {
     "ingredients": TableSpec(
         "-", "the default without each of its ingredients (ours)", ingredients.table
     ),
+    "engineering": TableSpec(
+        "-", "hypervolume on engineering problems (ours)", comparison.engineering
+    ),
     "variants": TableSpec(
         "-", "IGD on shifted, translated and rotated problems (ours)", comparison.by_variant
     ),

@@ -72,6 +72,23 @@ def by_variant(material: Material) -> Table:
     )
 
 
+def engineering(material: Material) -> Table:
+    """Our own table: hypervolume on engineering problems, of those algorithms that have run."""
+    grid = material.grid("engineering")
+    material.expect(grid.cells)
+    tasks = [task for task in grid.tasks if material.records.algorithms([task])]
+    shown = [
+        Column(a, False) for a in ordered(material.algorithms(grid)) if _ran(material, grid, a)
+    ]
+    rows = comparison_rows(material, tasks, shown, HV)
+    return Table(
+        f"{grid.title}: HV after {_budgets(tasks)} evaluations",
+        ("problem", "D", *(column.title for column in shown)),
+        (*rows, *summary_rows(rows, shown, material, tasks, HV)),
+        (MARKS, *([references(tasks)] if tasks else [])),
+    )
+
+
 def mobo(material: Material) -> Table:
     """IGD and hypervolume against MORBO, EGBO and CDM-PSL."""
     grid = material.grid("mobo")
