@@ -14,11 +14,11 @@ from neuropareto.bench.tables import table
 def test_the_engineering_table_shows_hypervolume_and_what_is_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    small = ["--problems", "re24", "--seeds", "2", "--budget", "20"]
+    small = ["--problems", "re24", "--seeds", "2", "--budget", "60"]
     assert main(["run", "engineering", "--records", str(tmp_path), "--algorithms", "random",
                  "nsga2", *small, "--workers", "1"]) == 0  # fmt: skip
     capsys.readouterr()
-    material = Material([tmp_path], Scale(problems=["re24"], seeds=[0, 1], budget=20))
+    material = Material([tmp_path], Scale(problems=["re24"], seeds=[0, 1], budget=60))
     made = table("engineering", material)
     assert made.columns == ("problem", "D", "NSGA-II", "Random")
     (task,) = material.grid("engineering").tasks
