@@ -39,15 +39,6 @@ def test_estimate_and_information_are_no_features() -> None:
     assert np.array_equal(signals.features(), other.features())
 
 
-def test_rows_can_be_taken() -> None:
-    signals = example()
-    rows = np.array([2, 0])
-    some = signals.taken(rows)
-    assert len(some) == 2
-    assert np.array_equal(some.features(), signals.features()[rows])
-    assert some.estimate.tolist() == [6.0, 4.0] and some.information.tolist() == [9.0, 7.0]
-
-
 def test_shapes_that_do_not_fit_are_refused() -> None:
     signals = example()
     for wrong in (

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from neuropareto.archive import Gains
 from neuropareto.memory import Memory
@@ -64,19 +63,6 @@ class Signals:
         window = np.tile([self.window_mean, self.window_std], (len(self), 1))
         parts = (self.mean, self.epistemic, self.aleatoric, self.probability, window)
         return np.concatenate(parts, axis=1)
-
-    def taken(self, rows: npt.NDArray[np.int64]) -> Signals:
-        """The signals of some of the candidates, by row."""
-        return Signals(
-            mean=self.mean[rows],
-            epistemic=self.epistemic[rows],
-            aleatoric=self.aleatoric[rows],
-            probability=self.probability[rows],
-            information=self.information[rows],
-            estimate=self.estimate[rows],
-            window_mean=self.window_mean,
-            window_std=self.window_std,
-        )
 
 
 @dataclass(frozen=True, eq=False)
