@@ -274,18 +274,24 @@ def _affine_nll(x: Array, z: Array, y: Labels) -> tuple[float, Array]:
     n, passes, k = z.shape
     matrix, shift = _unpacked(x, k)
     scores = z @ matrix.T + shift
-    log_p = scores - logsumexp(scores, axis=-1, keepdims=True)
-    chosen = log_p[np.arange(n), :, y]
-    total = logsumexp(chosen, axis=1, keepdims=True)
-    error = np.exp(log_p)
+    # In place and without SciPy's logsumexp, which takes twice as long on arrays this small.
+    scores -= scores.max(axis=-1, keepdims=True)
+    at_label = scores[np.arange(n), :, y]
+    error = np.exp(scores, out=scores)
+    mass = error.sum(axis=-1)
+    chosen = at_label - np.log(mass)
+    error /= mass[:, :, None]
     error[np.arange(n), :, y] -= 1.0
     # A pass counts by its share in the probability of the label.
-    error *= np.exp(chosen - total)[:, :, None]
-    by_matrix = np.einsum("nsi,nsj->ij", error, z)
+    likeliest = chosen.max(axis=1, keepdims=True)
+    share = np.exp(chosen - likeliest)
+    total = share.sum(axis=1, keepdims=True)
+    error *= (share / total)[:, :, None]
+    by_matrix = error.reshape(-1, k).T @ z.reshape(-1, k)
     slope = np.concatenate(
         [[np.exp(x[0]) * np.trace(by_matrix)], by_matrix.ravel(), error.sum(axis=(0, 1))]
     )
-    return float(np.sum(np.log(passes) - total)), slope
+    return float(np.sum(np.log(passes) - likeliest - np.log(total))), slope
 
 
 def _averaged(
