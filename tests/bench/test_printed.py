@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from neuropareto.ablations import ABLATIONS, INGREDIENTS
 from neuropareto.bench import printed
 from neuropareto.bench.grid import load, shipped
 from neuropareto.bench.tables import TABLES
@@ -93,6 +94,7 @@ def test_families() -> None:
     assert (
         printed.own("neuropareto-paper") and printed.own("no-temperature") and printed.own("k-3")
     )
+    assert all(printed.own(name) for name in (*ABLATIONS, *INGREDIENTS))
     assert not printed.own("clmea") and not printed.own("nsga2") and not printed.own("my:Own")
     assert {"clmea", "morbo", "pool-200", "lmc"} <= printed.named_algorithms()
     assert printed.display("mcea-d") == "MCEA/D" and printed.display("my:Own") == "my:Own"

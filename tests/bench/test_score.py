@@ -103,3 +103,18 @@ def test_a_single_run_decides_nothing() -> None:
     duel = Duel(task, "x", np.array([1.0]), np.array([2.0]))
     assert duel.p == 1.0 and duel.word() == "tie" and duel.ratio == 0.5
     assert IGD.smaller_is_better
+
+
+def test_the_intervals_that_runs_noted_are_counted(base: Record, tmp_path: Path) -> None:
+    noted = ((1.0, 0.5), (None, 0.9), ())
+    for seed, shares in enumerate(noted):
+        notes = tuple({"surrogate": {"coverage": share}} for share in shares)
+        cell = Cell(base.cell.task, "neuropareto", seed)
+        write(replace(base, cell=cell, notes=notes), tmp_path / f"{cell.key}.npz")
+    held = score(Material([tmp_path]))[-1]
+    assert held.title.startswith("90 % intervals of NeuroPareto")
+    assert texts(held, "variant") == ["plain", "all"] and texts(held, "runs") == ["2", "2"]
+    assert texts(held, "held") == ["0.825"] * 2 and texts(held, "worst run") == ["0.750"] * 2
+    one = score(Material([tmp_path], Scale(seeds=[1])))[-1]
+    assert texts(one, "held") == ["0.900"] * 2
+    assert len(score(Material([tmp_path], Scale(problems=["zdt1"])))) == 1, "no table of nothing"

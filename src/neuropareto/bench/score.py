@@ -2,8 +2,9 @@
 
 For each cell the median IGD of ours, the printed figure, their ratio, the best other algorithm on
 the same seeds and the rank-sum verdict on it; then the geometric mean of the ratios and wins, ties
-and losses against each other algorithm; and the same for the variants of the problems, where
-nothing is printed. Works with whatever cells are there and says how many those are.
+and losses against each other algorithm; the same for the variants of the problems, where nothing
+is printed; and whether the surrogate's intervals held, over all records. Works with whatever cells
+are there and says how many those are.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from neuropareto.bench.layout import Item, Table, number
 from neuropareto.bench.material import Material, count
 from neuropareto.bench.measures import IGD
 from neuropareto.bench.statistics import a12, geometric_mean, holm, rank_sum, verdict
+from neuropareto.bench.tables import coverage
 from neuropareto.space import Array
 
 VARIANTS = (PLAIN, "shifted", "translated", "rotated")
@@ -108,7 +110,9 @@ def score(
         for variant, found in by_variant.items()
         if found or variant == PLAIN
     ]
-    return [*made, *_summaries(material, by_variant, corrected, algorithm)]
+    held = coverage.table(material, algorithm)
+    made += _summaries(material, by_variant, corrected, algorithm)
+    return made if held is None else [*made, held]
 
 
 def _wanted(material: Material, variant: str) -> bool:
