@@ -64,7 +64,6 @@ _BOTH = Descents((GradientMoves(), ProfileJumps()))
 
 
 ABLATIONS: Mapping[str, Callable[[], NeuroPareto]] = {
-    "complete": NeuroPareto.paper,
     "no-uncertainty": lambda: replace(
         NeuroPareto.paper(), classifier=RankClassifier(dropout=NoDropout())
     ),

@@ -108,7 +108,7 @@ def test_a_single_run_decides_nothing() -> None:
 def test_the_intervals_that_runs_noted_are_counted(base: Record, tmp_path: Path) -> None:
     noted = ((1.0, 0.5), (None, 0.9), ())
     for seed, shares in enumerate(noted):
-        notes = tuple({"surrogate": {"coverage": share}} for share in shares)
+        notes = tuple({"seconds": 1.0, "surrogate": {"coverage": share}} for share in shares)
         cell = Cell(base.cell.task, "neuropareto", seed)
         write(replace(base, cell=cell, notes=notes), tmp_path / f"{cell.key}.npz")
     held = score(Material([tmp_path]))[-1]

@@ -34,9 +34,7 @@ def table(material: Material, algorithm: str = printed.OURS) -> Table | None:
         f"90 % intervals of {printed.display(algorithm)} on its own proposals, and its seconds",
         ("variant", "D", "M", "runs", "held", "worst run", "seconds a run", "longest"),
         tuple(rows),
-        (
-            "Held: mean over runs of the share of outcomes inside; seconds inside the algorithm: median.",
-        ),
+        ("Held: mean over runs of the share of outcomes inside. Seconds: inside the algorithm.",),
     )
 
 
