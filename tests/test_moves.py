@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 from neuropareto.archive import Archive
 from neuropareto.candidates import Candidates, Pool
@@ -308,3 +309,89 @@ def test_mirrored_models_give_mirrored_jumps(known: Known) -> None:
     # Where two valleys are equally deep, the grid's offset decides.
     apart = np.abs(a - (1.0 - b)) > 0.01
     assert apart.mean() < 0.03
+
+
+@dataclass(frozen=True, eq=False)
+class Limited(Known):
+    """A smooth bowl for each objective and, as a third output, sum_i u_i - limit <= 0."""
+
+    limit: float = 3.0
+    unsure: float = 1e-6
+
+    def _curve(self, R: Array) -> Array:
+        return np.asarray(R**2)
+
+    def posterior(self, U: Array) -> Posterior:
+        F = self._curve(U[:, None] - self.goals).sum(axis=2)
+        mean = np.hstack([F, U.sum(axis=1, keepdims=True) - self.limit])
+        epistemic = np.full_like(mean, 1e-12)
+        epistemic[:, 2] = self.unsure**2
+        return Posterior(mean, epistemic, np.full_like(mean, self.noise**2))
+
+    def mean_gradient(self, U: Array) -> Array:
+        slopes = 2.0 * (U[:, None] - self.goals)
+        return np.concatenate([slopes, np.ones((len(U), 1, U.shape[1]))], axis=1)
+
+    def profiles(self, U: Array, weights: Array, grid: Array) -> Array:
+        curves = self._curve(grid - self.goals[:, :, None])
+        line = np.broadcast_to(grid, (1, self.goals.shape[1], len(grid)))
+        return np.asarray(np.einsum("bm,mdg->bdg", weights, np.concatenate([curves, line])))
+
+    @property
+    def signal(self) -> Array:
+        return np.full(3, self.evidence)
+
+
+def limited_archive(model: Limited, n: int = 60) -> Archive:
+    U = rng(1).random((n, model.goals.shape[1]))
+    Y = model.posterior(U).mean
+    return Archive.of(U, Y[:, :2], Y[:, 2:])
+
+
+BOTH = Descents((GradientMoves(), ProfileJumps()))
+
+
+@pytest.mark.parametrize(("limit", "share"), [(3.0, 0.95), (1.0, 0.6)])
+def test_descents_end_at_the_best_place_that_the_constraint_leaves(
+    limit: float, share: float
+) -> None:
+    """With limit 3 a fifth of the archive is feasible, with limit 1 nothing is: a long way back."""
+    model = Limited(rng(7).uniform(0.4, 0.85, (2, 8)), limit=limit)
+    archive = limited_archive(model)
+    feasible = archive.violation == 0
+    assert feasible.mean() == pytest.approx(0.2, abs=0.1) if limit == 3.0 else not feasible.any()
+    pool = BOTH.generate(archive, unsure(60), model, rng=rng(3))
+    Y = model.posterior(pool.U).mean
+    assert len(pool) >= 60 and (Y[:, 2] <= 1e-9).mean() > share
+    for j in range(2):
+        best = minimize(
+            lambda u, j=j: ((u - model.goals[j]) ** 2).sum(), np.full(8, 0.1), bounds=[(0, 1)] * 8,
+            constraints={"type": "ineq", "fun": lambda u: limit - u.sum()},
+        )  # fmt: skip
+        inside = Y[Y[:, 2] <= 1e-9, j]
+        assert best.fun - 1e-6 <= inside.min() <= best.fun + 0.03
+
+
+def test_descents_stay_as_far_from_a_constraint_as_the_model_is_unsure_of_it() -> None:
+    sure, wary = (
+        Limited(rng(7).uniform(0.4, 0.85, (2, 8)), limit=3.0, unsure=u) for u in (1e-6, 0.2)
+    )
+    left = [
+        -model.posterior(BOTH.generate(limited_archive(model), unsure(60), model, rng=rng(3)).U)
+        .mean[:, 2]
+        for model in (sure, wary)
+    ]  # fmt: skip
+    assert np.median(left[0]) < 0.05 < 0.1 < np.median(left[1]) < 0.5
+
+
+def test_a_goal_puts_being_feasible_before_being_good() -> None:
+    U, F = rng(0).random((4, 2)), np.array([[0.0, 0.0], [5.0, 5.0], [1.0, 1.0], [2.0, 2.0]])
+    archive = Archive.of(U, F, np.array([[0.5], [-0.1], [1.0], [0.0]]))
+    goals = Goals.of(archive, 3, rng=rng(1))
+    assert goals.nearest(archive.outputs).tolist() == [3, 3, 3]
+    values = goals.values(archive.outputs[:3])
+    assert values[1] < values[0] < values[2], "feasible, then nearly feasible"
+    wary = replace(goals, margin=np.full((3, 1), 1.0))
+    assert (wary.excess(archive.outputs[:3]) > 0).all()
+    nothing = Archive.of(U, F, np.array([[0.5], [0.1], [1.0], [2.0]]))
+    assert set(Goals.of(nothing, 3, rng=rng(1)).nearest(nothing.outputs).tolist()) == {1}

@@ -85,6 +85,31 @@ def test_constraints_are_learnt_and_respected() -> None:
     assert proposed.mean() > 0.7 > (result.G[:24, 0] <= 0).mean()
 
 
+@pytest.mark.parametrize("most", [0.42, pytest.param(0.25, marks=pytest.mark.slow)])
+def test_a_front_on_the_edge_of_what_is_feasible_is_found(most: float) -> None:
+    """The mean of the distance variables must stay below ``most``; without that it would be 0.5.
+
+    With 0.25 no point of the start design is feasible. On the edge g = 9 (0.5 - most)^2, so the
+    front is a quarter of a circle with the radius 1 + g.
+    """
+    sphere = problem("dtlz2", 10, 2)
+
+    def limited(X: Array) -> tuple[Array, Array]:
+        return np.asarray(sphere(X)), X[:, 1:].mean(axis=1, keepdims=True) - most
+
+    result = minimize(
+        limited, [(0, 1)] * 10, n_objectives=2, n_constraints=1, vectorized=True, budget=80,
+        n_initial=40, batch=10, seed=0, progress=False,
+    )  # fmt: skip
+    started = (result.G[:40, 0] <= 0).mean()
+    assert 0 < started < 0.4 if most == 0.42 else started == 0
+    assert (result.G[50:, 0] <= 0).mean() > 0.6
+    radius = 1.0 + 9 * (0.5 - most) ** 2
+    norms = np.linalg.norm(result.front.F, axis=1)
+    assert len(norms) >= 12 and norms.min() >= radius - 1e-9
+    assert np.median(norms) < radius + 0.02
+
+
 def test_failed_points_do_not_stop_it() -> None:
     def moody(x: Array) -> list[float]:
         if x[0] > 0.8:

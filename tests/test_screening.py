@@ -5,7 +5,7 @@ import numpy as np
 from neuropareto.archive import Archive
 from neuropareto.candidates import Pool
 from neuropareto.classifier import RankBelief
-from neuropareto.screening import KeepAll, TwoStage, margin, promise
+from neuropareto.screening import KeepAll, TwoStage, feasibility, margin, promise
 from neuropareto.space import Array
 from neuropareto.surrogate.contract import Posterior
 from neuropareto.testing.algorithm import conflicting, example_archive
@@ -97,3 +97,25 @@ def test_margin_in_blocks_equals_margin_at_once() -> None:
 def test_promise_prefers_low_ranks() -> None:
     order = promise(believed(np.array([0.1, 0.9, 0.5]))).argsort()
     assert order.tolist() == [0, 2, 1]
+
+
+class Limiting(Doubtful):
+    """Two objectives and a constraint that holds where the second coordinate is below one half."""
+
+    def posterior(self, U: Array) -> Posterior:
+        mean = np.hstack([conflicting(U, 2), U[:, 1:2] - 0.5])
+        return Posterior(mean, np.full_like(mean, 1e-12), np.zeros_like(mean))
+
+
+def test_candidates_that_are_not_feasible_come_last() -> None:
+    candidates, open_ = pool(200, 4), example_archive(60, 4, 2)
+    archive = Archive.of(open_.U, open_.F, open_.U[:, 1:2] - 0.5)
+    belief = believed(np.full(200, 0.5))
+    for screening in (TwoStage(n_screen=200, k=60, proxy=None), TwoStage(n_screen=200, k=60)):
+        rows = screening.shortlist(
+            candidates, belief, archive, Limiting(), rng=np.random.default_rng(0)
+        )
+        assert (candidates.U[rows, 1] < 0.5).mean() > 0.9
+    sure = feasibility(Limiting().posterior(candidates.U), 2)
+    np.testing.assert_allclose(sure, candidates.U[:, 1] < 0.5, atol=1e-9)
+    assert (feasibility(Doubtful().posterior(candidates.U), 2) == 1.0).all()

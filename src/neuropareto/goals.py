@@ -1,7 +1,9 @@
 """Goals of a search: many scalarisations of the objectives, each a direction of the simplex.
 
-Descents and jumps follow them to different parts of the front.
-Notation: b goals, W (b, m) directions, F (b, m) or (n, m) objectives.
+Descents and jumps follow them to different parts of the front. With constraints, being feasible comes
+before being good.
+Notation: b goals, W (b, m) directions, F (b, m + c) or (n, m + c) objectives and then constraints,
+which hold where they are <= 0.
 """
 
 from __future__ import annotations
@@ -16,14 +18,23 @@ from neuropareto.archive import Archive
 from neuropareto.candidates import directions
 from neuropareto.space import Array
 
+# Worse than any feasible value.
+_INFEASIBLE = 1e9
+
 
 @dataclass(frozen=True, eq=False)
 class Goals:
-    """b scalarised goals: s_w(f) = max_j n_j / w_j + rho sum_j n_j, n = (f - ideal) / extent."""
+    """b scalarised goals: s_w(f) = max_j n_j / w_j + rho sum_j n_j, n = (f - ideal) / extent.
+
+    A constraint k holds with ``margin`` (b, c) to spare, in its own unit ``scale`` (c,), where
+    g_k / scale_k + margin_k <= 0; what does not hold costs more than any s_w.
+    """
 
     W: Array
     ideal: Array
     extent: Array
+    scale: Array
+    margin: Array
     rho: float = 0.005
 
     @classmethod
@@ -38,28 +49,37 @@ class Goals:
         least = 1e-3 * (archive.F.max(axis=0) - low)
         extent = np.maximum(proper_nadir(front) - low, np.where(least > 0, least, 1.0))
         W = directions(archive, b, rng=rng)
-        return cls(W, low - 0.1 * extent, extent)
+        size = np.abs(archive.G).mean(axis=0)
+        scale = np.where(size > 0, size, 1.0)
+        return cls(W, low - 0.1 * extent, extent, scale, np.zeros((len(W), archive.c)))
 
     @classmethod
     def joined(cls, parts: Sequence[Goals]) -> Goals:
-        """The goals of all parts, which share ideal, extent and rho, one after the other."""
-        return replace(parts[0], W=np.concatenate([goals.W for goals in parts]))
+        """The goals of all parts, which share all but directions and margins, one after the other."""
+        W, margin = ([getattr(goals, name) for goals in parts] for name in ("W", "margin"))
+        return replace(parts[0], W=np.concatenate(W), margin=np.concatenate(margin))
 
     def part(self, rows: npt.NDArray[np.bool_]) -> Goals:
         """The goals of some rows."""
-        return replace(self, W=self.W[rows])
+        return replace(self, W=self.W[rows], margin=self.margin[rows])
+
+    def excess(self, F: Array) -> Array:
+        """By how much each constraint of row i of F fails to hold with its margin, (b, c)."""
+        G = F[:, self.W.shape[1] :]
+        return np.asarray(np.maximum(G / self.scale + self.margin, 0.0))
 
     def scaled(self, F: Array) -> Array:
         """n for objectives F (..., m)."""
         return (F[..., : self.W.shape[1]] - self.ideal) / self.extent
 
     def values(self, F: Array) -> Array:
-        """s_w of row i of F (b, m) under goal i, (b,)."""
-        N = self.scaled(F)
-        return np.asarray((N / self.W).max(axis=1) + self.rho * N.sum(axis=1))
+        """s_w of row i of F under goal i, (b,); beyond all such values where it is not feasible."""
+        N, outside = self.scaled(F), self.excess(F).sum(axis=1)
+        value = (N / self.W).max(axis=1) + self.rho * N.sum(axis=1)
+        return np.asarray(np.where(outside > 0, _INFEASIBLE * (1.0 + outside), value))
 
     def slopes(self, F: Array) -> Array:
-        """d s_w / d f at row i of F under goal i, (b, m)."""
+        """d s_w / d f at row i of F under goal i, whether feasible or not, (b, m)."""
         N = self.scaled(F)
         S = np.full_like(N, self.rho)
         rows = np.arange(len(N))
@@ -68,9 +88,11 @@ class Goals:
         return S / self.extent
 
     def nearest(self, F: Array) -> npt.NDArray[np.int64]:
-        """For each goal the row of F (n, m) that is best under it, (b,)."""
+        """For each goal the row of F (n, m + c) that is best under it without a margin, (b,)."""
         N = self.scaled(F)
+        outside = np.maximum(F[:, self.W.shape[1] :] / self.scale, 0.0).sum(axis=1)
         values = (N[None] / self.W[:, None]).max(axis=2) + self.rho * N.sum(axis=1)
+        values = np.where(outside > 0, _INFEASIBLE * (1.0 + outside), values)
         return np.asarray(values.argmin(axis=1))
 
 

@@ -4,12 +4,13 @@ Generators of candidates for models whose mean is, with a few modulating variabl
 of one-dimensional curves (:class:`Profiled`); with any other model they offer nothing. Grids have a
 random offset, so no place of the cube is favoured; its ends are reached only where a refinement
 or a descent is clipped. Paper: section "Rank conditioned candidate generation" names no operators.
+Constraints are outputs like any other, which descents keep on their feasible side (decision D-68).
 Notation: U (b, d) points, W (b, m) directions of the simplex, H (b, d, g) profiles on a grid (g,).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -81,6 +82,8 @@ def profiled(model: Fitted) -> Profiled | None:
     return model if isinstance(model, Profiled) else None
 
 
+# A descent back to the feasible side may have to leave the valley that a jump has chosen.
+_REPAIR = 0.02
 # Below this evidence, nats for each row, a model may have fitted noise.
 _LEAST_SIGNAL = 0.25
 
@@ -112,7 +115,8 @@ class Launcher(Protocol):
 class Descents:
     """Descents along the surrogate's gradient from all launchers' points, in one batch.
 
-    Moves that promise less than the noise are dropped.
+    Moves that promise less than the noise are dropped. With constraints a second, shorter descent
+    follows, whose margin is as wide as the model is unsure about them where the first one ended.
     """
 
     launchers: tuple[Launcher, ...]
@@ -136,6 +140,9 @@ class Descents:
         rate = np.repeat([one.rate for one in launches], size)
         operator = np.repeat([one.operator for one in launches], size)
         U = descended(U, goals, inside, steps, rate)
+        if archive.c:
+            goals = _cautious(U, goals, inside, rng)
+            U = descended(U, goals, inside, steps // 2, np.maximum(rate, _REPAIR))
         kept = _promising(np.concatenate([one.origin for one in launches]), U, goals, inside)
         return Pool(U[kept], operator[kept])
 
@@ -148,6 +155,7 @@ class ProfileJumps:
     of ``grid`` places with a random offset, the lowest place of each refined by a parabola; ``times``
     times. This is what makes a multimodal model searchable: a descent stays in its valley. Half of
     the points keep their strong modulators, which decide where on the front a point lies.
+    Constraints that bind at the start have a price of their own in each sum: see :func:`_prices`.
     """
 
     starts: int = 40
@@ -159,10 +167,12 @@ class ProfileJumps:
     def launch(self, archive: Archive, model: Profiled, *, rng: np.random.Generator) -> Launch:
         """``starts`` points after their jumps."""
         goals = Goals.of(archive, self.starts, rng=rng)
-        origin = archive.U[goals.nearest(archive.F)]
+        rows = goals.nearest(archive.outputs)
+        origin = archive.U[rows]
         held = _held(model, archive.m, origin.shape, rng)
         places = (np.arange(self.grid) + rng.random()) / self.grid
-        weights = _padded(1.0 / (goals.W * goals.extent), model)
+        prices = _prices(archive.G[rows] / goals.scale, rng) / goals.scale
+        weights = np.concatenate([1.0 / (goals.W * goals.extent), prices], axis=1)
         U = origin
         for _ in range(self.times):
             H = model.profiles(U, weights, places)
@@ -182,7 +192,7 @@ class GradientMoves:
     def launch(self, archive: Archive, model: Profiled, *, rng: np.random.Generator) -> Launch:
         """``starts`` points beside evaluated ones."""
         goals = Goals.of(archive, self.starts, rng=rng)
-        origin = archive.U[goals.nearest(archive.F)]
+        origin = archive.U[goals.nearest(archive.outputs)]
         U = np.clip(origin + self.jitter * rng.standard_normal(origin.shape), 0.0, 1.0)
         return Launch(origin, U, goals, self.steps, self.rate, "gradient")
 
@@ -264,9 +274,11 @@ def descended(
         values = part.values(F)
         better = np.flatnonzero(on)[values < reached[on]]
         best[better], reached[on] = here[better], np.minimum(values, reached[on])
-        slope = np.einsum("bm,bmd->bd", part.slopes(F), G[:, : part.W.shape[1]])
-        norm = np.abs(slope).max(axis=1, keepdims=True)
-        slope = slope / np.where(norm > 0, norm, 1.0)
+        m = part.W.shape[1]
+        slope = _unit(np.einsum("bm,bmd->bd", part.slopes(F), G[:, :m]))
+        if F.shape[1] > m:  # what does not hold pulls twice as hard as the goal
+            broken = (part.excess(F) > 0) / part.scale
+            slope = _unit(slope + 2.0 * _unit(np.einsum("bc,bcd->bd", broken, G[:, m:])))
         momentum[on] = 0.9 * momentum[on] + 0.1 * slope
         size[on] = 0.999 * size[on] + 0.001 * slope**2
         step = (momentum[on] / (1 - 0.9**t)) / (np.sqrt(size[on] / (1 - 0.999**t)) + 1e-8)
@@ -276,11 +288,34 @@ def descended(
     return best
 
 
+def _unit(slope: Array) -> Array:
+    """Each row over its largest magnitude; rows of zeros stay."""
+    norm = np.abs(slope).max(axis=1, keepdims=True)
+    return np.asarray(slope / np.where(norm > 0, norm, 1.0))
+
+
+def _cautious(U: Array, goals: Goals, model: Profiled, rng: np.random.Generator) -> Goals:
+    """The goals with margins of 0 to 2 standard deviations of each constraint at U (b, d)."""
+    spread = np.sqrt(model.posterior(U).variance[:, goals.W.shape[1] :])
+    return replace(goals, margin=rng.uniform(0.0, 2.0, size=(len(U), 1)) * spread / goals.scale)
+
+
+def _prices(G: Array, rng: np.random.Generator) -> Array:
+    """What constraints with scaled values G (b, c) at the start cost in a weighted sum, (b, c).
+
+    Multipliers of a Lagrangian are not known, so those that bind or nearly do get random ones over
+    two decades, each row its own; the others are free.
+    """
+    price = np.exp(rng.uniform(np.log(0.1), np.log(10.0), size=G.shape))
+    return np.asarray(np.where(G > -0.25, price, 0.0))
+
+
 def _promising(start: Array, U: Array, goals: Goals, model: Profiled) -> npt.NDArray[np.bool_]:
     """Whether a move is backed by signal and promises more than one evaluation's noise, (b,).
 
-    The binding objective must be known better than pure noise would be. Without this, a model of
-    noise would send every variable to the end of a meaningless slope.
+    The binding objective, or a constraint that did not hold, must be known better than pure noise
+    would be. Without this, a model of noise would send every variable to the end of a meaningless
+    slope.
     """
     here, there = model.posterior(start), model.posterior(U)
     slopes = goals.slopes(there.mean)
@@ -288,6 +323,7 @@ def _promising(start: Array, U: Array, goals: Goals, model: Profiled) -> npt.NDA
     noise = (slopes * np.sqrt(there.aleatoric[:, :m])).sum(axis=1)
     gain = goals.values(here.mean) - goals.values(there.mean)
     known = model.signal[:m][slopes.argmax(axis=1)] >= _LEAST_SIGNAL
+    known |= (goals.excess(here.mean) * (model.signal[m:] >= _LEAST_SIGNAL) > 0).any(axis=1)
     return np.asarray(known & (gain > noise))
 
 
@@ -308,12 +344,6 @@ def _strong(modulators: Modulating) -> list[int]:
     least = 0.1 * modulators.strength.max(initial=0.0)
     pairs = zip(modulators.index, modulators.strength, strict=True)
     return [j for j, strength in pairs if strength >= least]
-
-
-def _padded(weights: Array, model: Profiled) -> Array:
-    """Weights of the objectives, with zeros for further outputs such as constraints."""
-    extra = len(model.modulators) - weights.shape[1]
-    return np.concatenate([weights, np.zeros((len(weights), extra))], axis=1)
 
 
 def _drawn_anew(x: Array, owner: Modulating, k: int, rng: np.random.Generator) -> Array:

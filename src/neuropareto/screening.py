@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
+from scipy.special import ndtr
 
 from neuropareto.archive import Archive, Indices
 from neuropareto.candidates import Pool
 from neuropareto.classifier import RankBelief
 from neuropareto.space import Array
 from neuropareto.surrogate import FourierProxy
-from neuropareto.surrogate.contract import Fitted, Surrogate
+from neuropareto.surrogate.contract import Fitted, Posterior, Surrogate
 
 
 class Screening(Protocol):
@@ -59,8 +60,9 @@ class TwoStage:
     """The classifier keeps ``n_screen``, the penalised proxy keeps ``k``.
 
     Proxy score of a candidate: minus the margin by which mean + penalty * std would have to improve
-    to leave the region that the archive dominates (see :func:`margin`). ``proxy=None`` lets the
-    round's own surrogate stand in for the proxy, where that is cheap enough.
+    to leave the region that the archive dominates (see :func:`margin`), minus the probability that a
+    constraint does not hold (certainly infeasible counts as one extent of the front). ``proxy=None``
+    lets the round's own surrogate stand in for the proxy, where that is cheap enough.
     """
 
     n_screen: int = 1000
@@ -81,12 +83,13 @@ class TwoStage:
         kept = np.argsort(-promise(belief), kind="stable")[: self.n_screen]
         proxy = model
         if self.proxy is not None:
-            proxy = self.proxy.fit(archive.U, archive.F, warm=None, rng=rng)
+            proxy = self.proxy.fit(archive.U, archive.outputs, warm=None, rng=rng)
         believed = proxy.posterior(pool.U[kept])
         pessimistic = believed.mean[:, : archive.m] + self.penalty * np.sqrt(
             believed.epistemic[:, : archive.m]
         )
-        order = np.argsort(margin(pessimistic, archive), kind="stable")
+        infeasible = 1.0 - feasibility(believed, archive.m)
+        order = np.argsort(margin(pessimistic, archive) + infeasible, kind="stable")
         return np.asarray(kept[order[: self.k]])
 
 
@@ -94,6 +97,12 @@ def promise(belief: RankBelief) -> Array:
     """How good the classifier believes each point to be: minus its expected rank class, (n,)."""
     classes = np.arange(1, belief.probability.shape[1] + 1)
     return np.asarray(-(belief.probability @ classes))
+
+
+def feasibility(believed: Posterior, m: int) -> Array:
+    """The probability that all constraints, the columns after the m objectives, hold; (n,)."""
+    spread = np.sqrt(np.maximum(believed.variance[:, m:], 1e-300))
+    return np.asarray(ndtr(-believed.mean[:, m:] / spread).prod(axis=1))
 
 
 def margin(F: Array, archive: Archive) -> Array:

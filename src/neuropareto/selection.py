@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtr
 
 from neuropareto import pareto
 from neuropareto.acquisition.contract import Signals, Utility
 from neuropareto.archive import Archive, Indices
 from neuropareto.classifier import RankBelief
 from neuropareto.goals import proper_nadir
-from neuropareto.screening import margin
+from neuropareto.screening import feasibility, margin
 from neuropareto.space import Array
 from neuropareto.surrogate.contract import Posterior
 
@@ -159,9 +158,7 @@ def split(posterior: Posterior, n: int, m: int) -> tuple[Posterior, Array, Array
     short = Posterior(
         posterior.mean[:n, :m], posterior.epistemic[:n, :m], posterior.aleatoric[:n, :m]
     )
-    spread = np.sqrt(np.maximum(posterior.variance[:n, m:], 1e-300))
-    feasible = np.asarray(ndtr(-posterior.mean[:n, m:] / spread).prod(axis=1))
-    return short, feasible, posterior.mean[n:, :m]
+    return short, feasibility(posterior, m)[:n], posterior.mean[n:, :m]
 
 
 def gathered(
