@@ -14,7 +14,6 @@ from neuropareto.bench.printed import printed_igd
 from neuropareto.bench.records import Records
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "records" / "peers"
-ONE_RUN = {"egbo"}  # so far; docs/peers.md says so
 OWN_COLUMN = ("clmea", "k-rvea", "mcea-d", "csea", "cps-moea", "edn-armoea")
 
 
@@ -33,8 +32,7 @@ def test_every_peer_has_run_every_task(values: dict[tuple[str, int, str], list[f
     assert len(wanted) == 16 * 13
     for cell in wanted:
         runs = values[cell]
-        assert len(runs) >= (1 if cell[2] in ONE_RUN else 3), cell
-        assert np.isfinite(runs).all(), cell
+        assert len(runs) == 3 and np.isfinite(runs).all(), cell
 
 
 @pytest.mark.parametrize("peer", OWN_COLUMN)
