@@ -78,13 +78,15 @@ def test_failures_count_as_evaluations(record: Record) -> None:
 def test_infeasible_points_do_not_count(record: Record) -> None:
     G = np.full((40, 1), 1.0)
     none = replace(record, G=G)
-    assert final(none)["igd"] is None and np.isnan(curve(none, HV)).all()
+    assert final(none)["igd"] is None and np.isnan(curve(none, IGD)).all()
+    assert final(none)["hv"] == final(none)["hv_ratio"] == 0, "the volume of nothing"
+    assert (curve(none, HV) == 0).all() and (curve(none, HV_RATIO) == 0).all()
     some = G.copy()
     some[5:] = -1.0
     part = replace(record, G=some)
     rest = replace(record, F=record.F[5:], G=G[5:] * 0)
     assert final(part)["igd"] == pytest.approx(final(rest)["igd"])
-    assert np.isnan(curve(part, IGD)[:5]).all()
+    assert np.isnan(curve(part, IGD)[:5]).all() and (curve(part, HV)[:5] == 0).all()
 
 
 def test_problems_without_a_known_front_have_hypervolume_only(tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 Notation: n evaluations, m objectives, P (p, m) the true front (PlatEMO's points, about 10,000).
 All of them look at every feasible evaluation so far (the archive), not at a population. Hypervolume
-is measured at the problem's own reference point, which every table states. A run without a feasible
-point, or a problem without a known front, has no value: NaN here, null in files.
+is measured at the problem's own reference point, which every table states; without a feasible point
+it is 0, and a distance to the true front, like anything on a problem without one, has no value: NaN
+here, null in files.
 """
 
 from __future__ import annotations
@@ -57,12 +58,10 @@ def final(record: Record) -> dict[str, Any]:
     found: dict[str, Any] = {"version": VERSION, **dict.fromkeys(MEASURES)}
     found["front_size"] = len(record.front_rows)
     found["reference_point"] = None if reference is None else reference.tolist()
-    if not len(F):
-        return found
-    if front is not None:
+    if front is not None and len(F):
         found["igd"], found["igd_plus"] = pareto.igd(F, front), pareto.igd_plus(F, front)
     if reference is not None:
-        found["hv"] = pareto.hypervolume(F, reference)
+        found["hv"] = pareto.hypervolume(F, reference) if len(F) else 0.0
         best = best_hypervolume(record.cell.task, record.cell.seed)
         found["hv_ratio"] = None if best is None else found["hv"] / best
     return found
@@ -74,15 +73,16 @@ def current(summary: Mapping[str, Any]) -> bool:
 
 
 def curve(record: Record, measure: Measure) -> Array:
-    """A measure after each evaluation, failed ones included; (n + failures,), NaN before any value."""
+    """A measure after each evaluation, failed ones included; (n + failures,).
+
+    Before the first feasible point a volume is 0 and a distance is NaN.
+    """
     problem = record.cell.task.instance(record.cell.seed)
     good = np.flatnonzero(record.succeeded)[record.feasible]
     values = np.full(len(record.succeeded), np.nan)
-    F = record.minimised[record.feasible]
-    if len(F):
-        values[good] = _history(F, problem, measure, record)
+    values[good] = _history(record.minimised[record.feasible], problem, measure, record)
     last = np.maximum.accumulate(np.where(np.isnan(values), -1, np.arange(len(values))))
-    return np.where(last >= 0, values[last], np.nan)
+    return np.where(last >= 0, values[last], _of_nothing(problem, measure, record))
 
 
 def reference_point(problem: Problem) -> Array | None:
@@ -136,10 +136,18 @@ def hypervolume_history(F: Array, reference: Array) -> Array:
     return values
 
 
+def _of_nothing(problem: Problem, measure: Measure, record: Record) -> float:
+    """The measure of no point at all."""
+    unknown = reference_point(problem) is None or (
+        measure is HV_RATIO and best_hypervolume(record.cell.task, record.cell.seed) is None
+    )
+    return float("nan") if unknown or measure in (IGD, IGD_PLUS) else 0.0
+
+
 def _history(F: Array, problem: Problem, measure: Measure, record: Record) -> Array | float:
     front, reference = true_front(problem), reference_point(problem)
     if measure in (IGD, IGD_PLUS):
-        if front is None:
+        if front is None or not len(F):
             return float("nan")
         whole = pareto.igd_history(F, front) if measure is IGD else igd_plus_history(F, front)
         return whole
