@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from neuropareto.problem import Problem
+from neuropareto.problems.constrained_dtlz import NAMES as CONSTRAINED_DTLZ_NAMES
+from neuropareto.problems.constrained_dtlz import constrained_dtlz
 from neuropareto.problems.dtlz import NAMES as DTLZ_NAMES
 from neuropareto.problems.dtlz import dtlz
 from neuropareto.problems.engineering import NAMES as ENGINEERING_NAMES
@@ -56,6 +58,14 @@ _CATALOGUE: dict[str, Entry] = {
     **{
         name: Entry(lambda name, d, m, seed: dtlz(name, d, m), "m >= 2, d >= m", "Deb et al. 2005")
         for name in DTLZ_NAMES
+    },
+    **{
+        name: Entry(
+            lambda name, d, m, seed: constrained_dtlz(name, d, m),
+            f"m >= 2, d >= m{' + 3' if name == 'c3-dtlz4' else ''}",
+            "Jain & Deb 2014",
+        )
+        for name in CONSTRAINED_DTLZ_NAMES
     },
     **{
         name: Entry(lambda name, d, m, seed: zdt(name, d, m), "d >= 2", "Zitzler et al. 2000")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import numpy.typing as npt
 
 from neuropareto.problem import Problem, signs
 from neuropareto.space import Array
@@ -39,6 +40,14 @@ def objectives(problem: Problem, X: Array) -> Array:
     outcome = problem(X)
     F = outcome[0] if isinstance(outcome, tuple) else outcome
     return F * signs(problem.directions, problem.n_objectives)
+
+
+def feasible(problem: Problem, X: Array) -> npt.NDArray[np.bool_]:
+    """Which points of X meet all constraints; (n,)."""
+    outcome = problem(X)
+    G = outcome[1] if isinstance(outcome, tuple) else np.zeros((len(X), 0))
+    met: npt.NDArray[np.bool_] = np.all(G <= 0.0, axis=1)
+    return met
 
 
 def check_outcome(problem: Problem, X: Array) -> None:
@@ -118,7 +127,7 @@ def check_reference_point(problem: Problem) -> None:
 
 
 def check_front(problem: Problem, X: Array, *, tolerance: float = 1e-9) -> None:
-    """A front, if any, is (p, m), finite, without dominated points, and not beaten at X."""
+    """A front, if any, is (p, m), finite, without dominated points, unbeaten by feasible points."""
     if problem.front is None:
         return
     front = problem.front()
@@ -136,7 +145,7 @@ def check_front(problem: Problem, X: Array, *, tolerance: float = 1e-9) -> None:
     )
     slack = tolerance * np.ptp(minimised, axis=0)
     _require(
-        not _beaten(minimised, objectives(problem, X), slack).any(),
+        not _beaten(minimised, objectives(problem, X)[feasible(problem, X)], slack).any(),
         f"Ordinary points of {problem.name} dominate points of its front.",
     )
 

@@ -27,6 +27,10 @@ def _large(name: str) -> Callable[[Material], Table]:
     return lambda material: comparison.igd(material, name)
 
 
+def _by_hypervolume(name: str) -> Callable[[Material], Table]:
+    return lambda material: comparison.by_hypervolume(material, name)
+
+
 def _variants(name: str) -> Callable[[Material], Table]:
     return lambda material: variants.table(material, name)
 
@@ -60,7 +64,10 @@ TABLES: Mapping[str, TableSpec] = {
         "-", "the default without each of its ingredients (ours)", ingredients.table
     ),
     "engineering": TableSpec(
-        "-", "hypervolume on engineering problems (ours)", comparison.engineering
+        "-", "hypervolume on engineering problems (ours)", _by_hypervolume("engineering")
+    ),
+    "constrained": TableSpec(
+        "-", "hypervolume on problems with constraints (ours)", _by_hypervolume("constrained")
     ),
     "variants": TableSpec(
         "-", "IGD on shifted, translated and rotated problems (ours)", comparison.by_variant

@@ -72,9 +72,9 @@ def by_variant(material: Material) -> Table:
     )
 
 
-def engineering(material: Material) -> Table:
-    """Our own table: hypervolume on engineering problems, of those algorithms that have run."""
-    grid = material.grid("engineering")
+def by_hypervolume(material: Material, name: str) -> Table:
+    """Our own tables: hypervolume on the problems of a grid, of those algorithms that have run."""
+    grid = material.grid(name)
     material.expect(grid.cells)
     tasks = [task for task in grid.tasks if material.records.algorithms([task])]
     shown = [
