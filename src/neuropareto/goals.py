@@ -76,7 +76,7 @@ class Goals:
         """s_w of row i of F under goal i, (b,); beyond all such values where it is not feasible."""
         N, outside = self.scaled(F), self.excess(F).sum(axis=1)
         value = (N / self.W).max(axis=1) + self.rho * N.sum(axis=1)
-        return np.asarray(np.where(outside > 0, _INFEASIBLE * (1.0 + outside), value))
+        return _feasible_first(value, outside)
 
     def slopes(self, F: Array) -> Array:
         """d s_w / d f at row i of F under goal i, whether feasible or not, (b, m)."""
@@ -92,8 +92,12 @@ class Goals:
         N = self.scaled(F)
         outside = np.maximum(F[:, self.W.shape[1] :] / self.scale, 0.0).sum(axis=1)
         values = (N[None] / self.W[:, None]).max(axis=2) + self.rho * N.sum(axis=1)
-        values = np.where(outside > 0, _INFEASIBLE * (1.0 + outside), values)
-        return np.asarray(values.argmin(axis=1))
+        return np.asarray(_feasible_first(values, outside).argmin(axis=1))
+
+
+def _feasible_first(value: Array, outside: Array) -> Array:
+    """``value`` where nothing is ``outside``, else more than any value and in order of outside."""
+    return np.asarray(np.where(outside > 0, _INFEASIBLE * (1.0 + outside), value))
 
 
 def proper_nadir(F: Array, loss: float = 0.01, gain: float = 0.5) -> Array:
