@@ -44,8 +44,8 @@ def test_a_round_notes_its_stages_and_diagnostics() -> None:
     o = spent(Optimizer([(0, 1)] * 6, 2, SMALL, seed=0, n_initial=20), 5, 6)
     note = o.notes[-1]
     assert list(note["stage_seconds"]) == [
-        "classifier", "surrogate", "acquisition", "candidates", "screening", "posterior", "selection",
-        "exploration",
+        "classifier", "surrogate", "viability", "acquisition", "candidates", "screening", "posterior",
+        "selection", "exploration",
     ]  # fmt: skip
     assert 130 < note["pool"] <= 144, "without copies"
     assert note["shortlist"] == 40 and len(note["operators"]) == len(note["moved"]) == 5

@@ -34,6 +34,7 @@ from neuropareto.surrogate.contract import Surrogate
 from neuropareto.surrogate.structured import StructuredGP
 from neuropareto.surrogate.structured import Uncalibrated as NoRecalibration
 from neuropareto.surrogate.structured.training import TIGHT, TIGHT_PRODUCT, Effort
+from neuropareto.viability import Unguarded
 
 
 def _with_surrogate(
@@ -108,6 +109,7 @@ INGREDIENTS: Mapping[str, Callable[[], NeuroPareto]] = {
     "without-slides": _with_candidates(_BOTH, _VARIATION),
     "without-variation": _with_candidates(Slides(_BOTH)),
     "without-exploration": lambda: replace(NeuroPareto(), exploration=Unmoved()),
+    "without-viability": lambda: replace(NeuroPareto(), viability=Unguarded()),
     "without-choice-by-mean": lambda: replace(NeuroPareto(), estimate=ExpectedGain()),
     "with-hedge": lambda: _with_surrogate(Hedged(), NeuroPareto),
 }

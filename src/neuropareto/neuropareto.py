@@ -40,6 +40,7 @@ from neuropareto.stages import FittedStage, Stages
 from neuropareto.surrogate import DeepGP, ExactGP, FourierProxy, Ladder, NumericalFailure
 from neuropareto.surrogate.contract import Surrogate
 from neuropareto.surrogate.structured import StructuredGP
+from neuropareto.viability import Learnt, Unguarded, Viability
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class NeuroPareto:
     estimate: Estimate = MeanGain()
     selection: Selection = Composite()
     exploration: Exploration = Neighbours()
+    viability: Viability = Learnt()
     window: Window = Window()
 
     @classmethod
@@ -68,6 +70,7 @@ class NeuroPareto:
             screening=TwoStage(proxy=FourierProxy()),
             estimate=ExpectedGain(),
             exploration=Unmoved(),
+            viability=Unguarded(),
         )
 
     def propose(
@@ -93,6 +96,8 @@ class NeuroPareto:
             ranks = self.classifier.fit(archive.U, labels, warm=stage.warm, rng=stage.rng)
         with stages("surrogate") as stage:  # 4: fit the deep GP with amortised initialisation
             model = self.surrogate.fit(archive.U, archive.outputs, warm=stage.warm, rng=stage.rng)
+        with stages("viability") as stage:  # not in the paper: failures become a constraint
+            search, seen = self.viability.guarded(model, archive, rng=stage.rng)
         with stages("acquisition") as stage:  # 5: update the acquisition network on the history
             lessons = past.lessons(archive, self.window)
             network = self.acquisition.fit(
@@ -100,13 +105,13 @@ class NeuroPareto:
             )
         with stages("candidates") as stage:  # 6: breed a large pool, conditioned on predicted rank
             known = ranks.predict(archive.U)
-            pool = self.candidates.generate(archive, known, model, rng=stage.rng)
-            pool = pool.apart_from(np.concatenate([archive.U, pending]))
+            pool = self.candidates.generate(seen, known, search, rng=stage.rng)
+            pool = pool.apart_from(np.concatenate([archive.U, pending, archive.failed]))
         with stages("screening") as stage:  # 7, 8: cheap proxy scores, keep the best
             belief = ranks.predict(pool.U)
-            short = self.screening.shortlist(pool, belief, archive, model, rng=stage.rng)
+            short = self.screening.shortlist(pool, belief, seen, search, rng=stage.rng)
         with stages("posterior"):  # 9: the full surrogate on the shortlist
-            believed = model.posterior(np.concatenate([pool.U[short], pending]))
+            believed = search.posterior(np.concatenate([pool.U[short], pending]))
             posterior, feasible, waiting = split(believed, len(short), archive.m)
         with stages("selection") as stage:  # 10, 11: features, acquisition outputs, choice of q
             own = self.estimate.gain(posterior, archive, rng=stage.rng)
@@ -117,7 +122,7 @@ class NeuroPareto:
             )
         with stages("exploration") as stage:  # not in the paper: part of the batch moves aside
             U = self.exploration.moved(
-                pool.U[short[rows]], archive, model, pending=waiting, rng=stage.rng
+                pool.U[short[rows]], seen, search, pending=waiting, rng=stage.rng
             )
             posterior, _, _ = split(model.posterior(U), len(U), archive.m)
             own = self.estimate.gain(posterior, archive, rng=stage.rng)

@@ -30,17 +30,21 @@ _BROKEN = 1e10
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The loss of hyper-parameters given ``X`` (n points) and scaled outputs ``v`` (n,)."""
+    """The loss of hyper-parameters given ``X`` (n points) and scaled outputs ``v`` (n,).
+
+    Without ``warped`` the outputs are taken as they are.
+    """
 
     kernel: Kernel
     X: Points
     v: Tensor
+    warped: bool = True
 
     @cached_property
     def table(self) -> Table:
         """The hyper-parameters of kernel, noise and output warp."""
         noise = {"noise": Parameter.alike(1, -7.0, -18.0, 0.0, Normal(2.0))}
-        return Table(self.kernel.parameters(self.X.d) | noise | warp_parameters())
+        return Table(self.kernel.parameters(self.X.d) | noise | warp_parameters(self.warped))
 
     def loss(self, P: Values, memo: Memo | None = None) -> float:
         """L at ``P``; a large number where C is not positive definite."""

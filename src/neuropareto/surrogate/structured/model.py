@@ -83,7 +83,8 @@ class StructuredGP:
         if units.constant:
             return 0.0
         X = Points.of(torch.tensor(U[seen]))
-        return Evidence(model.kernel, X, units.scaled(y[seen])).advantage(model.P)
+        v = units.scaled(y[seen])
+        return Evidence(model.kernel, X, v, model.variant.warped).advantage(model.P)
 
     def _trained(
         self,

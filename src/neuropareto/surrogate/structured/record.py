@@ -139,6 +139,7 @@ def _restored(stored: Memory | None, d: int, variants: Sequence[Variant]) -> Tra
     kernel = kernel.modulated(variant.modulation(J)) if J else kernel
     kernel = kernel.with_waves() if waves else kernel
     nothing = Points.of(torch.empty(0, d, dtype=torch.float64))
-    table = Evidence(kernel, nothing, torch.empty(0, dtype=torch.float64)).table
+    values = torch.empty(0, dtype=torch.float64)
+    table = Evidence(kernel, nothing, values, variant.warped).table
     known = {k: vector(v) for k, v in stored.items() if k in table.parameters}
     return Trained(variant, kernel, table.start(known))

@@ -59,7 +59,8 @@ class Variant:
     """A belief about structure: prior of the weights, degrees of pair products, modulation.
 
     Without ``shared`` no curve is common to all variables; with ``pair_degrees`` 0 there are no
-    products of two variables.
+    products of two variables. Without ``warped`` outputs are taken as they are: the warp of labels,
+    which have two values only, is not determined by anything.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Variant:
     pair_degrees: int
     modulation: Callable[[tuple[int, ...]], Modulation]
     shared: bool = True
+    warped: bool = True
 
     def kernel(self) -> Kernel:
         """The kernel of this belief before its modulators are known."""
@@ -105,7 +107,7 @@ def trained(
 ) -> Trained:
     """Hyper-parameters from nothing."""
     v = Units.of(y).scaled(y)
-    plain = Evidence(variant.kernel(), X, v)
+    plain = Evidence(variant.kernel(), X, v, variant.warped)
     P = plain.table.start()
     if Units.of(y).constant:
         return Trained(variant, plain.kernel, P)
@@ -147,7 +149,7 @@ def retrained(
     units = Units.of(y)
     if units.constant:
         return old
-    evidence = Evidence(old.kernel, X, units.scaled(y))
+    evidence = Evidence(old.kernel, X, units.scaled(y), old.variant.warped)
     P = restarts.output_warp(evidence, evidence.table.start(old.P))
     restless = restarts.unexplained(P) > _RESTLESS
     due = round % effort.rescan_every == 0
