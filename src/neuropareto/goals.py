@@ -56,8 +56,8 @@ class Goals:
     @classmethod
     def joined(cls, parts: Sequence[Goals]) -> Goals:
         """The goals of all parts, which share all but directions and margins, one after the other."""
-        W, margin = ([getattr(goals, name) for goals in parts] for name in ("W", "margin"))
-        return replace(parts[0], W=np.concatenate(W), margin=np.concatenate(margin))
+        W = np.concatenate([goals.W for goals in parts])
+        return replace(parts[0], W=W, margin=np.concatenate([goals.margin for goals in parts]))
 
     def part(self, rows: npt.NDArray[np.bool_]) -> Goals:
         """The goals of some rows."""

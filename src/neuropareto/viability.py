@@ -19,6 +19,7 @@ from neuropareto.archive import Archive
 from neuropareto.memory import Memory
 from neuropareto.moves import Modulating, Profiled, profiled
 from neuropareto.space import Array
+from neuropareto.surrogate import NumericalFailure
 from neuropareto.surrogate.contract import Fitted, Posterior
 from neuropareto.surrogate.structured import FittedStructuredGP, StructuredGP, Uncalibrated
 from neuropareto.surrogate.structured.training import TIGHT, Effort
@@ -63,7 +64,10 @@ class Learnt:
     def guarded(
         self, model: Fitted, archive: Archive, *, rng: np.random.Generator
     ) -> tuple[Fitted, Archive]:
-        """With one more output and one more constraint, -1 at every success."""
+        """With one more output and one more constraint, -1 at every success.
+
+        As they are with fewer failures, or if the labels cannot be fitted.
+        """
         n, k = len(archive), len(archive.failed)
         if k < self.least:
             return model, archive
@@ -71,7 +75,10 @@ class Learnt:
         label = np.concatenate([-np.ones((n, 1)), np.ones((k, 1))])
         # Models of many points keep the latest half: the two kinds must not lie one after the other.
         order = np.argsort(np.concatenate([np.arange(n) / n, np.arange(k) / k]), kind="stable")
-        labels = self.surrogate.fit(U[order], label[order], warm=None, rng=rng)
+        try:
+            labels = self.surrogate.fit(U[order], label[order], warm=None, rng=rng)
+        except NumericalFailure:  # better a round that does not know than none
+            return model, archive
         G = np.concatenate([archive.G, -np.ones((n, 1))], axis=1)
         seen = Archive.of(archive.U, archive.F, G, archive.failed)
         inside = profiled(model)

@@ -18,14 +18,14 @@ from neuropareto.surrogate.structured.parameters import Normal, Parameter, Param
 
 # The largest exponent on the way back: far above anything seen, far below overflow.
 _CEILING = 12.0
-# log a of an output warp that is almost the identity.
-_NONE = 5.0
+# The largest log a: at this end of the box the warp is as good as none.
+_LINEAR = 5.0
 
 
 def warp_parameters(free: bool = True) -> Parameters:
-    """output_warp (log a); where it is not ``free`` it stays where the warp is almost none."""
-    start, low = (1.0, -3.0) if free else (_NONE, _NONE)
-    return {"output_warp": Parameter.alike(1, start, low, _NONE, Normal(2.0))}
+    """output_warp (log a); where it is not ``free`` it stays at the linear end."""
+    start, low = (1.0, -3.0) if free else (_LINEAR, _LINEAR)
+    return {"output_warp": Parameter.alike(1, start, low, _LINEAR, Normal(2.0))}
 
 
 @dataclass(frozen=True)
