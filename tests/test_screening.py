@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from neuropareto.archive import Archive
+from neuropareto.archive import Archive, Indices
 from neuropareto.candidates import Pool
 from neuropareto.classifier import RankBelief
 from neuropareto.screening import KeepAll, TwoStage, feasibility, margin, promise
@@ -59,6 +59,23 @@ def test_the_penalty_ranks_doubtful_candidates_down() -> None:
         return float((candidates.U[rows, 0] > 0.5).mean())
 
     assert doubtful_share(0.0) > 0.2 and doubtful_share(0.5) == 0.0
+
+
+def test_hopeful_candidates_come_behind_the_others() -> None:
+    """A pessimist drops all doubtful candidates; the hopeful ones are the best of these."""
+    candidates, archive = pool(200, 4), example_archive(40, 4, 2)
+    belief = believed(np.full(200, 0.5))
+
+    def rows(hopeful: int) -> Indices:
+        screening = TwoStage(n_screen=200, k=40, penalty=0.5, hopeful=hopeful, proxy=None)
+        return screening.shortlist(
+            candidates, belief, archive, Doubtful(), rng=np.random.default_rng(0)
+        )
+
+    plain, wider = rows(0), rows(15)
+    assert wider[:40].tolist() == plain.tolist() and len(set(wider.tolist())) == 55
+    assert (candidates.U[wider[40:], 0] > 0.5).all()
+    assert len(rows(1000)) == 200, "what there is, once"
 
 
 def test_the_default_proxy_is_fitted_to_the_archive() -> None:

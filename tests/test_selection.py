@@ -8,7 +8,15 @@ from neuropareto import pareto
 from neuropareto.acquisition.contract import Signals, Utility
 from neuropareto.archive import Archive
 from neuropareto.classifier import RankBelief
-from neuropareto.selection import Composite, ExpectedGain, MeanGain, gathered, scaled, split
+from neuropareto.selection import (
+    Composite,
+    Daring,
+    ExpectedGain,
+    MeanGain,
+    gathered,
+    scaled,
+    split,
+)
 from neuropareto.space import Array
 from neuropareto.surrogate.contract import Posterior
 
@@ -19,14 +27,28 @@ def certain(mean: Array) -> Posterior:
     return Posterior(mean, np.zeros_like(mean), np.zeros_like(mean))
 
 
-def signals(mean: Array, *, information: Array | None = None) -> Signals:
+def signals(
+    mean: Array, *, information: Array | None = None, epistemic: Array | None = None
+) -> Signals:
     n = len(mean)
     own = MeanGain().gain(certain(mean), ARCHIVE, rng=np.random.default_rng(0))
     return Signals(
-        mean=mean, epistemic=np.zeros_like(mean), aleatoric=np.zeros_like(mean),
+        mean=mean, aleatoric=np.zeros_like(mean),
         probability=np.full((n, 5), 0.2), estimate=own, window_mean=0.0, window_std=0.0,
         information=np.zeros(n) if information is None else information,
+        epistemic=np.zeros_like(mean) if epistemic is None else epistemic,
     )  # fmt: skip
+
+
+def dared(
+    s: Signals, q: int, archive: Archive = ARCHIVE, feasibility: Array | None = None,
+    share: float = 0.25,
+) -> list[int]:  # fmt: skip
+    rows = Daring(share=share).choose(
+        s, nothing(len(s)), archive, q, pending=np.empty((0, 2)),
+        feasibility=np.ones(len(s)) if feasibility is None else feasibility,
+    )  # fmt: skip
+    return [int(r) for r in rows]
 
 
 def nothing(n: int) -> Utility:
@@ -99,6 +121,38 @@ def test_infeasible_candidates_are_passed_over() -> None:
 
 def test_a_short_shortlist_gives_what_it_has() -> None:
     assert len(choose(signals(np.array([[0.2, 0.2]])), 5)) == 1
+
+
+# Four safe candidates and two that look bad; the last of them nobody knows much about.
+MEAN = np.array([[0.3, 0.3], [0.1, 0.6], [0.6, 0.1], [0.2, 0.45], [2.0, 2.0], [2.0, 2.0]])
+UNSURE = np.zeros((6, 2))
+UNSURE[5] = 9.0
+
+
+def test_a_daring_choice_takes_one_that_may_be_good_where_the_mean_is_bad() -> None:
+    s = signals(MEAN, epistemic=UNSURE)
+    assert choose(s, 4) == choose(signals(MEAN), 4), "the inner choice looks at means only"
+    assert dared(s, 4)[:3] == choose(s, 4)[:3] and dared(s, 4)[3] == 5
+
+
+def test_where_all_is_certain_a_daring_choice_gains_as_much_as_any() -> None:
+    rows, plain = dared(signals(MEAN), 4), choose(signals(MEAN), 4)
+    assert rows[:3] == plain[:3]
+    front = np.concatenate([ARCHIVE.front, MEAN[rows[:3]]])
+    gain = pareto.improvement(MEAN, front, np.array([1.1, 1.1]))
+    assert gain[rows[3]] == pytest.approx(np.delete(gain, rows[:3]).max())
+
+
+def test_a_daring_choice_does_not_break_constraints_it_knows() -> None:
+    feasible = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1e-9])
+    assert 5 not in dared(signals(MEAN, epistemic=UNSURE), 4, feasibility=feasible)
+
+
+def test_single_proposals_dare_as_often_as_batches() -> None:
+    s = signals(MEAN, epistemic=UNSURE)
+    archives = [Archive.of(np.zeros((n, 1)), np.tile([[0.7, 0.7]], (n, 1))) for n in range(2, 42)]
+    assert sum(dared(s, 1, archive, share=0.1) == [5] for archive in archives) == 4
+    assert dared(s, 3, share=0.0) == choose(s, 3)
 
 
 def test_split_takes_constraints_and_pending_points_apart() -> None:

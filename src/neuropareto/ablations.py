@@ -19,7 +19,7 @@ from neuropareto.exploration import Unmoved
 from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides
 from neuropareto.neuropareto import NeuroPareto
 from neuropareto.screening import KeepAll
-from neuropareto.selection import ExpectedGain
+from neuropareto.selection import Composite, ExpectedGain
 from neuropareto.surrogate import (
     Coregional,
     DeepGP,
@@ -109,6 +109,7 @@ INGREDIENTS: Mapping[str, Callable[[], NeuroPareto]] = {
     "without-slides": _with_candidates(_BOTH, _VARIATION),
     "without-variation": _with_candidates(Slides(_BOTH)),
     "without-exploration": lambda: replace(NeuroPareto(), exploration=Unmoved()),
+    "without-daring": lambda: replace(NeuroPareto(), selection=Composite()),
     "without-viability": lambda: replace(NeuroPareto(), viability=Unguarded()),
     "without-choice-by-mean": lambda: replace(NeuroPareto(), estimate=ExpectedGain()),
     "with-hedge": lambda: _with_surrogate(Hedged(), NeuroPareto),

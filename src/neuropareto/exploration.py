@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from neuropareto import pareto
 from neuropareto.archive import Archive
-from neuropareto.selection import reference_beyond
+from neuropareto.goals import reference_beyond
 from neuropareto.space import Array
 from neuropareto.surrogate import NumericalFailure
 from neuropareto.surrogate.contract import Fitted

@@ -13,10 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
+from scipy.stats import qmc
 
+from neuropareto import pareto
 from neuropareto.archive import Archive
 from neuropareto.candidates import directions
 from neuropareto.space import Array
+from neuropareto.surrogate.contract import Posterior
 
 # Worse than any feasible value.
 _INFEASIBLE = 1e9
@@ -116,3 +120,35 @@ def proper_nadir(F: Array, loss: float = 0.01, gain: float = 0.5) -> Array:
         if not improper.any():
             return np.asarray(high)
         F = F[~improper]
+
+
+def reference_beyond(archive: Archive, mean: Array) -> Array:
+    """A reference point behind the front as it may become, (m,).
+
+    The worst values of the present front or of the predicted one, improper tails left out, but at
+    most half a predicted extent beyond the present front, plus a tenth: a reference at the ends of
+    the present front would never let it grow beyond them. Decision D-31.
+    """
+    front = archive.front if len(archive.front_indices) else archive.F
+    within = np.vstack([front, np.minimum(mean, archive.F.max(axis=0))])
+    ahead = within[pareto.nondominated(within)]
+    worst = np.maximum(proper_nadir(front), proper_nadir(ahead))
+    best = ahead.min(axis=0)
+    worst = np.minimum(worst, front.max(axis=0) + 0.5 * (worst - best))
+    extent = np.where(worst > best, worst - best, 1.0)
+    return np.asarray(worst + 0.1 * extent)
+
+
+def expected_gain(posterior: Posterior, archive: Archive, taken: Array, draws: int) -> Array:
+    """Hypervolume that candidates may add to the front and to ``taken`` (k, m), on average, (n,).
+
+    Over ``draws`` (a power of two) quasi-random normal quantiles of their m objectives, the same for
+    all candidates, within the box of all that was ever evaluated: a front that has shrunk to a
+    sliver must not hide what lies beside it.
+    """
+    n, m = posterior.mean.shape
+    quantiles = ndtri(qmc.Sobol(m, rng=0).random(draws))
+    F = posterior.mean + np.sqrt(posterior.epistemic) * quantiles[:, None]
+    front = np.concatenate([archive.front, taken])
+    gains = pareto.improvement(F.reshape(-1, m), front, archive.F.max(axis=0))
+    return np.asarray(gains.reshape(draws, n).mean(axis=0))

@@ -28,6 +28,7 @@ from neuropareto.randomness import Streams
 from neuropareto.screening import Screening, TwoStage
 from neuropareto.selection import (
     Composite,
+    Daring,
     Estimate,
     ExpectedGain,
     MeanGain,
@@ -53,9 +54,9 @@ class NeuroPareto:
     candidates: Candidates = Several(
         (Slides(Descents((GradientMoves(), ProfileJumps()))), RankConditioned(size=500))
     )
-    screening: Screening = TwoStage(n_screen=2500, k=250, penalty=0.0, proxy=None)
+    screening: Screening = TwoStage(n_screen=2500, k=250, penalty=0.0, hopeful=50, proxy=None)
     estimate: Estimate = MeanGain()
-    selection: Selection = Composite()
+    selection: Selection = Daring()
     exploration: Exploration = Neighbours()
     viability: Viability = Learnt()
     window: Window = Window()
@@ -69,6 +70,7 @@ class NeuroPareto:
             candidates=RankConditioned(),
             screening=TwoStage(proxy=FourierProxy()),
             estimate=ExpectedGain(),
+            selection=Composite(),
             exploration=Unmoved(),
             viability=Unguarded(),
         )

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 from neuropareto.archive import Archive, Indices
 from neuropareto.candidates import Pool
 from neuropareto.classifier import RankBelief
+from neuropareto.goals import expected_gain
 from neuropareto.space import Array
 from neuropareto.surrogate import FourierProxy
 from neuropareto.surrogate.contract import Fitted, Posterior, Surrogate
@@ -62,12 +63,14 @@ class TwoStage:
     Proxy score of a candidate: minus the margin by which mean + penalty * std would have to improve
     to leave the region that the archive dominates (see :func:`margin`), minus the probability that a
     constraint does not hold (certainly infeasible counts as one extent of the front). ``proxy=None``
-    lets the round's own surrogate stand in for the proxy, where that is cheap enough.
+    lets the round's own surrogate stand in for the proxy, where that is cheap enough. Behind these
+    come ``hopeful`` more, by expected gain: what a choice by the mean has no eye for.
     """
 
     n_screen: int = 1000
     k: int = 150
     penalty: float = 0.5
+    hopeful: int = 0
     proxy: Surrogate | None = field(default_factory=FourierProxy)
 
     def shortlist(
@@ -79,24 +82,34 @@ class TwoStage:
         *,
         rng: np.random.Generator,
     ) -> Indices:
-        """At most ``k`` rows, best first."""
+        """At most ``k`` rows, best first, and then at most ``hopeful`` others."""
         kept = np.argsort(-promise(belief), kind="stable")[: self.n_screen]
         proxy = model
         if self.proxy is not None:
             proxy = self.proxy.fit(archive.U, archive.outputs, warm=None, rng=rng)
         believed = proxy.posterior(pool.U[kept])
-        pessimistic = believed.mean[:, : archive.m] + self.penalty * np.sqrt(
-            believed.epistemic[:, : archive.m]
-        )
-        infeasible = 1.0 - feasibility(believed, archive.m)
-        order = np.argsort(margin(pessimistic, archive) + infeasible, kind="stable")
-        return np.asarray(kept[order[: self.k]])
+        m = archive.m
+        believed, feasible = objectives(believed, m), feasibility(believed, m)
+        pessimistic = believed.mean + self.penalty * np.sqrt(believed.epistemic)
+        order = np.argsort(margin(pessimistic, archive) + 1.0 - feasible, kind="stable")
+        first = order[: self.k]
+        if self.hopeful:
+            hope = feasible * expected_gain(believed, archive, np.empty((0, m)), draws=8)
+            hope[first] = -1.0
+            more = np.argsort(-hope, kind="stable")[: min(self.hopeful, len(order) - len(first))]
+            first = np.append(first, more)
+        return np.asarray(kept[first])
 
 
 def promise(belief: RankBelief) -> Array:
     """How good the classifier believes each point to be: minus its expected rank class, (n,)."""
     classes = np.arange(1, belief.probability.shape[1] + 1)
     return np.asarray(-(belief.probability @ classes))
+
+
+def objectives(believed: Posterior, m: int) -> Posterior:
+    """What is believed about the first m outputs."""
+    return Posterior(believed.mean[:, :m], believed.epistemic[:, :m], believed.aleatoric[:, :m])
 
 
 def feasibility(believed: Posterior, m: int) -> Array:

@@ -16,8 +16,8 @@ from neuropareto import pareto
 from neuropareto.acquisition.contract import Signals, Utility
 from neuropareto.archive import Archive, Indices
 from neuropareto.classifier import RankBelief
-from neuropareto.goals import proper_nadir
-from neuropareto.screening import feasibility, margin
+from neuropareto.goals import expected_gain, reference_beyond
+from neuropareto.screening import feasibility, margin, objectives
 from neuropareto.space import Array
 from neuropareto.surrogate.contract import Posterior
 
@@ -131,21 +131,46 @@ class Composite:
         return np.array(chosen, dtype=np.int64)
 
 
-def reference_beyond(archive: Archive, mean: Array) -> Array:
-    """A reference point behind the front as it may become, (m,).
+@dataclass(frozen=True)
+class Daring:
+    """The choice of ``inner``, but a ``share`` of it by the expected gain instead.
 
-    The worst values of the present front or of the predicted one, improper tails left out, but at
-    most half a predicted extent beyond the present front, plus a tenth: a reference at the ends of
-    the present front would never let it grow beyond them. Decision D-31.
+    A choice that follows the mean never learns that the mean is wrong where it promises nothing. A
+    daring candidate has the largest gain over the front, the pending points and the rest of the batch,
+    averaged over ``draws`` (a power of two) normal quantiles of its objectives: where the surrogate is
+    sure that is the gain of its mean, and where it is not, it counts what may be there. Decision D-70.
     """
-    front = archive.front if len(archive.front_indices) else archive.F
-    within = np.vstack([front, np.minimum(mean, archive.F.max(axis=0))])
-    ahead = within[pareto.nondominated(within)]
-    worst = np.maximum(proper_nadir(front), proper_nadir(ahead))
-    best = ahead.min(axis=0)
-    worst = np.minimum(worst, front.max(axis=0) + 0.5 * (worst - best))
-    extent = np.where(worst > best, worst - best, 1.0)
-    return np.asarray(worst + 0.1 * extent)
+
+    inner: Selection = Composite()
+    share: float = 0.05
+    draws: int = 32
+
+    def choose(
+        self,
+        signals: Signals,
+        utility: Utility,
+        archive: Archive,
+        q: int,
+        *,
+        pending: Array,
+        feasibility: Array,
+    ) -> Indices:
+        """The inner choice with its last rows replaced; which rounds do it where q is small, too."""
+        rows = self.inner.choose(
+            signals, utility, archive, q, pending=pending, feasibility=feasibility
+        )
+        n = len(archive) + len(pending)
+        daring = int((n + len(rows)) * self.share + 1e-9) - int(n * self.share + 1e-9)
+        rows = rows[: len(rows) - daring]
+        free = np.ones(len(signals), dtype=np.bool_)
+        free[rows] = False
+        believed = Posterior(signals.mean, signals.epistemic, signals.aleatoric)
+        for _ in range(daring):
+            taken = np.concatenate([pending, signals.mean[rows]])
+            gain = feasibility * expected_gain(believed, archive, taken, self.draws)
+            best = int(np.argmax(np.where(free, gain, -1.0)))
+            rows, free[best] = np.append(rows, best), False
+        return rows
 
 
 def split(posterior: Posterior, n: int, m: int) -> tuple[Posterior, Array, Array]:
@@ -155,10 +180,9 @@ def split(posterior: Posterior, n: int, m: int) -> tuple[Posterior, Array, Array
     of the shortlist, the probability (n,) that all its constraints hold (1 if there are none), and
     the mean objectives of the pending points.
     """
-    short = Posterior(
-        posterior.mean[:n, :m], posterior.epistemic[:n, :m], posterior.aleatoric[:n, :m]
-    )
-    return short, feasibility(posterior, m)[:n], posterior.mean[n:, :m]
+    whole = objectives(posterior, m)
+    short = Posterior(whole.mean[:n], whole.epistemic[:n], whole.aleatoric[:n])
+    return short, feasibility(posterior, m)[:n], whole.mean[n:]
 
 
 def gathered(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from neuropareto.problems.dtlz import dtlz
 from neuropareto.problems.sparse import sparse
 from neuropareto.space import Array
 from neuropareto.surrogate.structured import FittedStructuredGP, StructuredGP, Uncalibrated
+from neuropareto.surrogate.structured.model import doubtful
 from neuropareto.surrogate.structured.recalibration import Online
 from neuropareto.surrogate.structured.record import Record
 from neuropareto.surrogate.structured.training import (
@@ -248,6 +250,47 @@ def test_scores_recalibrate_the_next_round() -> None:
     said = first.posterior(U[40:])
     inside = np.abs(said.mean - np.vstack([surprise])) <= 1.6448536 * np.sqrt(said.variance)
     assert second.notes["coverage"] == pytest.approx(inside.mean())
+
+
+def test_a_model_whose_forecasts_fail_is_trained_again_from_nothing() -> None:
+    """The start design hides one modulator; what arrives later shows it."""
+
+    def truth(U: Array) -> Array:
+        return np.asarray(
+            np.exp(2.0 * U[:, 5:6]) * (1.0 + ((U[:, :5] - 0.3) ** 2).sum(1))[:, None]
+        )
+
+    hidden, open_ = uniform(50, 8), uniform(40, 8, 1)
+    hidden[:, 5] = 0.5 + 0.001 * hidden[:, 5]
+    U = np.concatenate([hidden, open_])
+    before = fitted(QUICK, hidden, truth(hidden))
+    assert 5 not in before.modulators[0].index
+    V = uniform(50, 8, 2)
+
+    def error(spec: StructuredGP) -> float:
+        model = fitted(spec, U, truth(U), before.warm)
+        return float(np.abs(model.posterior(V).mean - truth(V)).mean())
+
+    assert error(QUICK) < 0.5 * error(replace(QUICK, doubt=np.inf))
+    assert fitted(QUICK, U, truth(U), before.warm).modulators[0].index[0] == 5
+
+
+def test_a_model_whose_forecasts_hold_is_not_doubted() -> None:
+    U = uniform(90, 12)
+    before = fitted(QUICK, U[:80], bilinear(U[:80]))
+    models = [
+        fitted(spec, U, bilinear(U), before.warm) for spec in (QUICK, replace(QUICK, doubt=np.inf))
+    ]
+    V = uniform(5, 12, 3)
+    np.testing.assert_array_equal(models[0].posterior(V).mean, models[1].posterior(V).mean)
+
+
+def test_doubt_looks_at_the_median_of_the_last_ten_forecasts() -> None:
+    old, new = np.full((10, 2), 9.0), np.column_stack([np.full(10, 0.5), np.full(10, 4.0)])
+    new[:4, 0] = 99.0
+    assert doubtful([old, new], 2, 3.0).tolist() == [False, True]
+    assert doubtful([old, new[:1]], 2, 3.0).tolist() == [True, True]
+    assert doubtful([], 2, 3.0).tolist() == [False, False]
 
 
 def test_the_factor_is_a_quantile_of_recent_scores() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from neuropareto.memory import Memory
@@ -39,12 +40,15 @@ class StructuredGP:
     modulators are natural); a later one is tried only while the leave-one-out log density stays
     under ``satisfied`` and taken if it is higher by ``margin``. Hyper-parameters see ``rows``
     evaluations, the posterior conditions on ``points``: the latest half, the rest spread evenly.
+    A model whose last forecasts were off by more than ``doubt`` standard deviations (median) meets
+    a rival trained from nothing, and the higher density stays (decision D-71).
     """
 
     few: tuple[Variant, ...] = (training.TIGHT, training.SPARSE)
     many: tuple[Variant, ...] = (training.TIGHT_PRODUCT, training.SPARSE_PRODUCT)
     satisfied: float = 2.0
     margin: float = 0.1
+    doubt: float = 3.0
     effort: Effort = Effort()
     recalibration: Recalibration = Online()
     rows: int = 400
@@ -57,12 +61,14 @@ class StructuredGP:
         U, F = check_data(U, F)
         record = Record.recalled(warm, U, F, self.variants)
         old = record.trained if record is not None else None
+        scores = [] if record is None else record.scores(U, F, self.points)
+        wrong = doubtful(scores, F.shape[1], self.doubt)
         models: list[Trained] = []
         for j in range(F.shape[1]):
             hints = [t.frequency for t in (*models, *(old or ())[j + 1 :]) if t.frequency]
             start = None if old is None else old[j]
-            models.append(self._trained(U, F[:, j], F.shape[1], start, hints, record))
-        scores = [] if record is None else record.scores(U, F, self.points)
+            model = self._trained(U, F[:, j], F.shape[1], start, hints, record, bool(wrong[j]))
+            models.append(model)
         factors = np.array(
             [self.recalibration.factor([z[:, j] for z in scores]) for j in range(F.shape[1])]
         )
@@ -94,6 +100,7 @@ class StructuredGP:
         old: Trained | None,
         hints: list[float],
         record: Record | None,
+        doubted: bool,
     ) -> Trained:
         seen = even_subsample(len(U), self.rows)
         X, y = Points.of(torch.tensor(U[seen])), y[seen]
@@ -101,18 +108,41 @@ class StructuredGP:
         started = old is not None and (
             old.kernel.modulation.J or not self.effort.modulators or Units.of(y).constant
         )
-        if old is not None and record is not None and started:
-            return training.retrained(old, X, y, hints, self.effort, record.round)
         variants = self.few if m <= 2 else self.many
+        if old is None or record is None or not started:
+            return self._afresh(variants, X, y, hints)
+        kept = training.retrained(old, X, y, hints, self.effort, record.round)
+        if not doubted or Units.of(y).constant:
+            return kept
+        rival = self._afresh(variants, X, y, hints)
+        return rival if _density(rival, X, y) > _density(kept, X, y) else kept
+
+    def _afresh(
+        self, variants: tuple[Variant, ...], X: Points, y: Array, hints: list[float]
+    ) -> Trained:
         best = training.trained(variants[0], X, y, hints, self.effort)
         for variant in variants[1:]:
-            highest = Conditioned.on(best.kernel, best.P, X, y).density
+            highest = _density(best, X, y)
             if highest > self.satisfied:
                 break
             other = training.trained(variant, X, y, hints, self.effort)
-            if Conditioned.on(other.kernel, other.P, X, y).density > highest + self.margin:
+            if _density(other, X, y) > highest + self.margin:
                 best = other
         return best
+
+
+def doubtful(scores: list[Array], m: int, limit: float) -> npt.NDArray[np.bool_]:
+    """Whether the last forecasts of each output were off by more than ``limit`` deviations, (m,).
+
+    By the median |z| of the last ten (fewer if there are no more); ``scores`` are |z| (b, m) of
+    each batch.
+    """
+    recent = np.concatenate([np.empty((0, m)), *scores])[-10:]
+    return np.median(recent, axis=0) > limit if len(recent) else np.zeros(m, dtype=np.bool_)
+
+
+def _density(model: Trained, X: Points, y: Array) -> float:
+    return Conditioned.on(model.kernel, model.P, X, y).density
 
 
 def _conditioned(model: Trained, U: Array, y: Array, points: int) -> Conditioned:
