@@ -143,6 +143,20 @@ def test_where_all_is_certain_a_daring_choice_gains_as_much_as_any() -> None:
     assert gain[rows[3]] == pytest.approx(np.delete(gain, rows[:3]).max())
 
 
+def test_the_inner_choice_sees_the_first_candidates_only() -> None:
+    """Those behind are there for daring: the other signals must not bring them into a batch."""
+    s = signals(MEAN, information=np.array([0.0, 0.0, 0.0, 0.0, 99.0, 0.0]))
+
+    def rows(first: int) -> list[int]:
+        chosen = Daring(Composite(information=9.0), first=first, share=0.0).choose(
+            s, nothing(6), ARCHIVE, 3, pending=np.empty((0, 2)), feasibility=np.ones(6)
+        )
+        return [int(r) for r in chosen]
+
+    assert 4 in rows(6) and 4 not in rows(4)
+    assert len(rows(1)) == 3, "a whole batch, whatever is first"
+
+
 def test_a_daring_choice_does_not_break_constraints_it_knows() -> None:
     feasible = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1e-9])
     assert 5 not in dared(signals(MEAN, epistemic=UNSURE), 4, feasibility=feasible)

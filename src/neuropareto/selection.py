@@ -138,10 +138,12 @@ class Daring:
     A choice that follows the mean never learns that the mean is wrong where it promises nothing. A
     daring candidate has the largest gain over the front, the pending points and the rest of the batch,
     averaged over ``draws`` (a power of two) normal quantiles of its objectives: where the surrogate is
-    sure that is the gain of its mean, and where it is not, it counts what may be there. Decision D-70.
+    sure that is the gain of its mean, and where it is not, it counts what may be there. The inner choice
+    sees the ``first`` candidates only, which screening has kept for their means. Decision D-70.
     """
 
     inner: Selection = Composite()
+    first: int = 250
     share: float = 0.05
     draws: int = 32
 
@@ -156,8 +158,10 @@ class Daring:
         feasibility: Array,
     ) -> Indices:
         """The inner choice with its last rows replaced; which rounds do it where q is small, too."""
+        k = max(q, self.first)
+        known, worth = signals.first(k), Utility(utility.hypervolume[:k], utility.diversity[:k])
         rows = self.inner.choose(
-            signals, utility, archive, q, pending=pending, feasibility=feasibility
+            known, worth, archive, q, pending=pending, feasibility=feasibility[:k]
         )
         n = len(archive) + len(pending)
         daring = int((n + len(rows)) * self.share + 1e-9) - int(n * self.share + 1e-9)

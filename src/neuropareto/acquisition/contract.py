@@ -9,7 +9,7 @@ ones turned out to bring.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,6 +54,11 @@ class Signals:
     def __len__(self) -> int:
         """The number of candidates."""
         return len(self.mean)
+
+    def first(self, n: int) -> Signals:
+        """The same about the first n candidates."""
+        arrays = ("mean", "epistemic", "aleatoric", "probability", "information", "estimate")
+        return replace(self, **{name: getattr(self, name)[:n] for name in arrays})
 
     def features(self) -> Array:
         """[mean, epistemic, aleatoric, probability, window mean, window std], (n, 3m + K + 2).
