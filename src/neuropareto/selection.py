@@ -138,8 +138,8 @@ class Daring:
     A choice that follows the mean never learns that the mean is wrong where it promises nothing. A
     daring candidate has the largest gain over the front, the pending points and the rest of the batch,
     averaged over ``draws`` (a power of two) normal quantiles of its objectives: where the surrogate is
-    sure that is the gain of its mean, and where it is not, it counts what may be there. The inner choice
-    sees the ``first`` candidates only, which screening has kept for their means. Decision D-70.
+    sure that is the gain of its mean, and where it is not, it counts what may be there. The inner
+    choice sees the ``first`` candidates only, those kept for their means. Decision D-70.
     """
 
     inner: Selection = Composite()
