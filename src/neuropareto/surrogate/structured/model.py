@@ -41,7 +41,8 @@ class StructuredGP:
     under ``satisfied`` and taken if it is higher by ``margin``. Hyper-parameters see ``rows``
     evaluations, the posterior conditions on ``points``: the latest half, the rest spread evenly.
     A model whose last forecasts were off by more than ``doubt`` standard deviations (median) meets
-    a rival trained from nothing, and the higher density stays (decision D-71).
+    a rival trained from nothing whenever a full rescan is due, and the higher density stays
+    (decision D-71).
     """
 
     few: tuple[Variant, ...] = (training.TIGHT, training.SPARSE)
@@ -112,7 +113,7 @@ class StructuredGP:
         if old is None or record is None or not started:
             return self._afresh(variants, X, y, hints)
         kept = training.retrained(old, X, y, hints, self.effort, record.round)
-        if not doubted or Units.of(y).constant:
+        if not doubted or record.round % self.effort.rescan_every or Units.of(y).constant:
             return kept
         rival = self._afresh(variants, X, y, hints)
         return rival if _density(rival, X, y) > _density(kept, X, y) else kept
