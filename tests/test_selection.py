@@ -16,6 +16,7 @@ from neuropareto.selection import (
     gathered,
     scaled,
     split,
+    stalled,
 )
 from neuropareto.space import Array
 from neuropareto.surrogate.contract import Posterior
@@ -44,7 +45,7 @@ def dared(
     s: Signals, q: int, archive: Archive = ARCHIVE, feasibility: Array | None = None,
     share: float = 0.25,
 ) -> list[int]:  # fmt: skip
-    rows = Daring(share=share).choose(
+    rows = Daring(share=share, patience=1.0).choose(
         s, nothing(len(s)), archive, q, pending=np.empty((0, 2)),
         feasibility=np.ones(len(s)) if feasibility is None else feasibility,
     )  # fmt: skip
@@ -160,6 +161,24 @@ def test_the_inner_choice_sees_the_first_candidates_only() -> None:
 def test_a_daring_choice_does_not_break_constraints_it_knows() -> None:
     feasible = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1e-9])
     assert 5 not in dared(signals(MEAN, epistemic=UNSURE), 4, feasibility=feasible)
+
+
+def test_nobody_dares_while_the_search_gets_on() -> None:
+    """A front that steps ahead by a tenth of the box, and one that steps along its own sliver."""
+    start = np.column_stack([np.linspace(1.0, 0.0, 30), np.linspace(0.0, 1.0, 30)])
+    ahead = np.concatenate([start, 0.4 + 0.0 * start[:20]])
+    sliver = np.column_stack([np.full(20, 0.0), 1.0 - 1e-6 * np.arange(20)])
+    behind = np.concatenate([start, sliver])
+    assert not stalled(Archive.of(np.zeros((50, 1)), ahead), 0.01)
+    assert stalled(Archive.of(np.zeros((50, 1)), behind), 0.01)
+    assert stalled(Archive.of(np.zeros((50, 1)), ahead, np.ones((50, 1))), 0.01), (
+        "nothing feasible"
+    )
+    s = signals(MEAN, epistemic=UNSURE)
+    progress = Archive.of(np.zeros((50, 1)), ahead)
+    empty, sure = np.empty((0, 2)), np.ones(6)
+    rows = Daring(share=1.0).choose(s, nothing(6), progress, 4, pending=empty, feasibility=sure)
+    assert 5 not in rows
 
 
 def test_single_proposals_dare_as_often_as_batches() -> None:

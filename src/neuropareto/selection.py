@@ -139,12 +139,14 @@ class Daring:
     daring candidate has the largest gain over the front, the pending points and the rest of the batch,
     averaged over ``draws`` (a power of two) normal quantiles of its objectives: where the surrogate is
     sure that is the gain of its mean, and where it is not, it counts what may be there. The inner
-    choice sees the ``first`` candidates only, those kept for their means. Decision D-70.
+    choice sees the ``first`` candidates only, those kept for their means. While the search gets on,
+    nobody dares: see :func:`stalled`. Decision D-70.
     """
 
     inner: Selection = Composite()
     first: int = 250
-    share: float = 0.05
+    share: float = 0.1
+    patience: float = 0.01
     draws: int = 32
 
     def choose(
@@ -163,6 +165,8 @@ class Daring:
         rows = self.inner.choose(
             known, worth, archive, q, pending=pending, feasibility=feasibility[:k]
         )
+        if not stalled(archive, self.patience):
+            return rows
         n = len(archive) + len(pending)
         daring = int((n + len(rows)) * self.share + 1e-9) - int(n * self.share + 1e-9)
         rows = rows[: len(rows) - daring]
@@ -175,6 +179,19 @@ class Daring:
             best = int(np.argmax(np.where(free, gain, -1.0)))
             rows, free[best] = np.append(rows, best), False
         return rows
+
+
+def stalled(archive: Archive, least: float, last: int = 20) -> bool:
+    """Whether the ``last`` evaluations brought less than a share ``least`` of the hypervolume.
+
+    In the box of all that was evaluated, so that a front which has shrunk to a sliver does not count
+    its own small steps as progress.
+    """
+    feasible = archive.F[archive.violation == 0]
+    worst = archive.F.max(axis=0)
+    now = pareto.hypervolume(feasible, worst)
+    then = pareto.hypervolume(archive.F[:-last][archive.violation[:-last] == 0], worst)
+    return bool(now - then <= least * now)
 
 
 def split(posterior: Posterior, n: int, m: int) -> tuple[Posterior, Array, Array]:
