@@ -6,6 +6,7 @@ the decomposition, LMC and static comparisons. ``INGREDIENTS`` are ours, of the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,7 @@ from neuropareto.exploration import Unmoved
 from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides
 from neuropareto.neuropareto import NeuroPareto
 from neuropareto.screening import KeepAll
-from neuropareto.selection import Composite, ExpectedGain
+from neuropareto.selection import Daring, ExpectedGain
 from neuropareto.surrogate import (
     Coregional,
     DeepGP,
@@ -109,7 +110,8 @@ INGREDIENTS: Mapping[str, Callable[[], NeuroPareto]] = {
     "without-slides": _with_candidates(_BOTH, _VARIATION),
     "without-variation": _with_candidates(Slides(_BOTH)),
     "without-exploration": lambda: replace(NeuroPareto(), exploration=Unmoved()),
-    "without-daring": lambda: replace(NeuroPareto(), selection=Composite()),
+    "without-daring": lambda: replace(NeuroPareto(), selection=Daring(share=0.0)),
+    "without-doubt": _structured(doubt=math.inf),
     "without-viability": lambda: replace(NeuroPareto(), viability=Unguarded()),
     "without-choice-by-mean": lambda: replace(NeuroPareto(), estimate=ExpectedGain()),
     "with-hedge": lambda: _with_surrogate(Hedged(), NeuroPareto),
