@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from neuropareto.bench.cell import run_cell
-from neuropareto.bench.grid import Cell, Scale, Task
+from neuropareto.bench.grid import Cell, Scale, Task, load
 from neuropareto.bench.layout import Table
 from neuropareto.bench.material import Material
 from neuropareto.bench.measures import IGD, VERSION
@@ -58,6 +58,26 @@ def test_each_cell_has_printed_ratio_best_other_and_verdict(folder: Path) -> Non
 def test_variants_have_their_own_table_without_printed_values(folder: Path) -> None:
     shifted = score(Material([folder]))[1]
     assert "shifted" in shifted.title and set(texts(shifted, "printed")) == {""}
+
+
+def test_a_variant_can_be_asked_for_alone(folder: Path) -> None:
+    made = score(Material([folder], Scale(variants=["shifted"])))
+    assert "shifted" in made[0].title and texts(made[0], "ours") == ["3", "3"]
+    assert len(made) == 2 and set(texts(made[1], "variant")) == {"shifted"}
+
+
+def test_problems_that_the_paper_has_not_are_scored_apart(base: Record, tmp_path: Path) -> None:
+    task = next(t for t in load("confirmation").tasks if t.problem == "wfg9")
+    for name, igd in (("neuropareto", 0.2), ("random", 0.8)):
+        for seed in (11, 12):
+            cell = Cell(task, name, seed)
+            found = {"version": VERSION, "igd": igd}
+            write(replace(base, cell=cell, measures=found), tmp_path / f"{cell.key}.npz")
+    plain, other, summary = score(Material([tmp_path]))
+    assert plain.rows == () and texts(other, "problem") == ["wfg9"]
+    assert texts(other, "ours") == ["0.2"] and texts(other, "printed") == [""]
+    assert texts(summary, "variant") == ["other"]
+    assert len(score(Material([tmp_path], Scale(variants=["rotated"])))) == 0
 
 
 def test_the_summary_counts_wins(folder: Path) -> None:

@@ -7,6 +7,7 @@ the table or figure can say what it is made of (cells, seeds, commit, date) and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,10 @@ class Material:
         if wanted not in self._grids:
             self._grids[wanted] = load(wanted, self.scale)
         return self._grids[wanted]
+
+    def tasks(self, name: str) -> tuple[Task, ...]:
+        """The tasks of that grid in all its variants, whichever of them the user's scale wants."""
+        return load(self._grid or name, replace(self.scale, variants=None)).tasks
 
     def expect(self, cells: Iterable[Cell]) -> None:
         """Note the cells that a complete table would have."""

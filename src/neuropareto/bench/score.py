@@ -2,9 +2,9 @@
 
 For each cell the median IGD of ours, the printed figure, their ratio, the best other algorithm on
 the same seeds and the rank-sum verdict on it; then the geometric mean of the ratios and wins, ties
-and losses against each other algorithm; the same for the variants of the problems, where nothing
-is printed; and whether the surrogate's intervals held, over all records. Works with whatever cells
-are there and says how many those are.
+and losses against each other algorithm; the same for the variants of the problems and for the
+problems that the paper has not, where nothing is printed; and whether the surrogate's intervals
+held, over all records. Works with whatever cells are there and says how many those are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from neuropareto.bench.statistics import a12, geometric_mean, holm, rank_sum, ve
 from neuropareto.bench.tables import coverage
 from neuropareto.space import Array
 
-VARIANTS = (PLAIN, "shifted", "translated", "rotated")
+OTHER = "other"
+"""The plain problems of the grid ``confirmation`` that the paper has not."""
+VARIANTS = (PLAIN, "shifted", "translated", "rotated", OTHER)
 _WORDS = {"-": "win", "=": "tie", "+": "loss"}
 
 
@@ -79,7 +81,7 @@ class CellScore:
 
 
 def cells(material: Material, variant: str, algorithm: str = printed.OURS) -> list[CellScore]:
-    """The scores of all of the 83 cells of a variant that ``algorithm`` has run."""
+    """The scores of all cells of one of ``VARIANTS`` that ``algorithm`` has run."""
     found = []
     for task in _tasks(material, variant):
         ours = material.values(task, algorithm, IGD)
@@ -116,14 +118,17 @@ def score(
 
 
 def _wanted(material: Material, variant: str) -> bool:
-    return material.scale.variants is None or variant in material.scale.variants
+    meant = PLAIN if variant == OTHER else variant
+    return material.scale.variants is None or meant in material.scale.variants
 
 
 def _tasks(material: Material, variant: str) -> list[Task]:
-    plain = replace(material.scale, variants=None)
-    grids = [material.grid(name) for name in printed.LARGE]
-    tasks = dict.fromkeys(replace(t, variant=variant) for grid in grids for t in grid.tasks)
-    return [task for task in tasks if plain.wants(task)]
+    printed_ones = [task for name in printed.LARGE for task in material.tasks(name)]
+    if variant != OTHER:
+        return list(dict.fromkeys(replace(task, variant=variant) for task in printed_ones))
+    known = {task.problem for task in printed_ones}
+    every = material.tasks("confirmation")
+    return [task for task in every if task.variant == PLAIN and task.problem not in known]
 
 
 def _cell_table(material: Material, variant: str, found: Sequence[CellScore]) -> Table:
