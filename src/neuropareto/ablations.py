@@ -19,6 +19,7 @@ from neuropareto.dropout import NoDropout
 from neuropareto.exploration import Unmoved
 from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides
 from neuropareto.neuropareto import NeuroPareto
+from neuropareto.retreat import Steadfast
 from neuropareto.screening import KeepAll
 from neuropareto.selection import Daring, ExpectedGain
 from neuropareto.surrogate import (
@@ -113,6 +114,7 @@ INGREDIENTS: Mapping[str, Callable[[], NeuroPareto]] = {
     "without-daring": lambda: replace(NeuroPareto(), selection=Daring(share=0.0)),
     "without-doubt": _structured(doubt=math.inf),
     "without-viability": lambda: replace(NeuroPareto(), viability=Unguarded()),
+    "without-retreat": lambda: replace(NeuroPareto(), retreat=Steadfast()),
     "without-choice-by-mean": lambda: replace(NeuroPareto(), estimate=ExpectedGain()),
     "with-hedge": lambda: _with_surrogate(Hedged(), NeuroPareto),
 }

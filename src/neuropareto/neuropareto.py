@@ -21,10 +21,11 @@ from neuropareto.calibration import MatrixScaling
 from neuropareto.candidates import Candidates, RankConditioned, Several
 from neuropareto.classifier import Classifier, RankClassifier, bounded_k
 from neuropareto.exploration import Exploration, Neighbours, Unmoved
-from neuropareto.memory import Memory, joined
+from neuropareto.memory import Memory, joined, part
 from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides
 from neuropareto.past import Past, Window
 from neuropareto.randomness import Streams
+from neuropareto.retreat import Retreat, Steadfast, TrustRegion
 from neuropareto.screening import Screening, TwoStage
 from neuropareto.selection import (
     Composite,
@@ -59,6 +60,7 @@ class NeuroPareto:
     selection: Selection = Daring()
     exploration: Exploration = Neighbours()
     viability: Viability = Learnt()
+    retreat: Retreat = TrustRegion()
     window: Window = Window()
 
     @classmethod
@@ -73,6 +75,7 @@ class NeuroPareto:
             selection=Composite(),
             exploration=Unmoved(),
             viability=Unguarded(),
+            retreat=Steadfast(),
         )
 
     def propose(
@@ -92,6 +95,9 @@ class NeuroPareto:
     ) -> Proposal:
         """Algorithm 1; the numbers are its lines."""
         past = Past.recalled(memory, archive, pending, self.classifier.k)
+        local = self.retreat.proposal(past, archive, q, pending=pending, memory=memory, rng=rng)
+        if local is not None:  # not in the paper: the model has failed
+            return local
         stages = Stages(memory, rng)
         with stages("classifier") as stage:  # 3: fit or warm-start the classifier on the archive
             labels = archive.labels(bounded_k(self.classifier.k, len(archive)))
@@ -132,6 +138,7 @@ class NeuroPareto:
         fitted: dict[str, FittedStage] = {
             "classifier": ranks, "surrogate": model, "acquisition": network,
         }  # fmt: skip
-        memories = {name: part.warm for name, part in fitted.items()}
+        memories: dict[str, Memory | None] = {name: made.warm for name, made in fitted.items()}
+        memories["retreat"] = part(memory, "retreat")
         memories["history"] = past.extended(U, chosen, self.window).memory
         return Proposal(U, joined(memories), stages.notes(fitted, pool, short, rows, U, chosen))

@@ -41,16 +41,24 @@ class Lessons:
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """The history of proposals as of the start of a round."""
+    """The history of proposals as of the start of a round.
+
+    ``elsewhere`` counts the points that were proposed in :mod:`neuropareto.retreat`, without the
+    model; they are not part of the history.
+    """
 
     history: History
+    elsewhere: int = 0
 
     @classmethod
     def recalled(cls, memory: Memory | None, archive: Archive, pending: Array, k: int) -> Past:
         """The history in ``memory``; its points moved to where they were really evaluated."""
         history = History.recalled(part(memory, "history"), archive.d, 3 * archive.m + k + 2)
-        evaluated = archive.U[-len(history) - len(pending) :] if len(history) else archive.U[:0]
-        return cls(history.settled(np.concatenate([evaluated, pending, archive.failed])))
+        elsewhere = int((part(memory, "retreat") or {}).get("proposed", 0))
+        back = len(history) + len(pending) + elsewhere
+        evaluated = archive.U[-back:] if len(history) else archive.U[:0]
+        settled = history.settled(np.concatenate([evaluated, pending, archive.failed]))
+        return cls(settled, elsewhere)
 
     def lessons(self, archive: Archive, window: Window) -> Lessons:
         """The remembered proposals whose outcome is known, with their gains."""

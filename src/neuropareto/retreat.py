@@ -1,0 +1,226 @@
+"""Retreat: where the model has no grip on a problem, small steps around one good point instead.
+
+A landscape with more hills than a few hundred points can show (a Rastrigin function that has been
+rotated) is noise to every model of the whole box, and a search that follows the model finds nothing.
+Close to any one point it is smooth. Once a few dozen proposals have brought next to nothing of what
+was promised for them, most of what follows stays in a small box around the best compromise so far,
+the trust region: a plain Gaussian process of the points near it leads the steps, and the box grows
+while they succeed. Ours, decision D-72; the paper's search always believes its model.
+Notation: n evaluations, m objectives, c constraints, d variables; V the points as seen from the
+trust region, where it is the unit cube.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from neuropareto import pareto
+from neuropareto.algorithm import Proposal
+from neuropareto.archive import Archive, Indices
+from neuropareto.goals import Goals
+from neuropareto.memory import Memory, joined, part
+from neuropareto.past import Past
+from neuropareto.randomness import Streams
+from neuropareto.screening import margin
+from neuropareto.space import Array
+from neuropareto.surrogate import ExactGP
+from neuropareto.surrogate.exact_gp import FittedExactGP
+
+
+class Retreat(Protocol):
+    """What a round does where the model has failed."""
+
+    def proposal(
+        self,
+        past: Past,
+        archive: Archive,
+        q: int,
+        *,
+        pending: Array,
+        memory: Memory | None,
+        rng: Streams,
+    ) -> Proposal | None:
+        """A proposal in place of the round's own, or None: the model goes on."""
+        ...
+
+
+@dataclass(frozen=True)
+class Steadfast:
+    """No retreat."""
+
+    def proposal(
+        self,
+        past: Past,
+        archive: Archive,
+        q: int,
+        *,
+        pending: Array,
+        memory: Memory | None,
+        rng: Streams,
+    ) -> Proposal | None:
+        """None."""
+        return None
+
+
+@dataclass(frozen=True)
+class TrustRegion:
+    """Local steps once the model's proposals have failed: see :meth:`lost`.
+
+    The box reaches ``radius`` (of the unit cube) to each side of its centre; it grows by ``grown``
+    if the last steps brought ``success`` of the hypervolume, else it shrinks by ``shrunk``. Its GP
+    sees at most ``points`` evaluations within three boxes; with fewer than ``least`` the steps are
+    random. For each ten of the model's proposals beyond the first twenty that have failed there may be
+    ``patience`` times as many local ones; then the model tries again.
+    """
+
+    surrogate: ExactGP = ExactGP()
+    evidence: int = 30
+    little: float = 0.05
+    kept: float = 0.2
+    patience: int = 4
+    radius: float = 0.015
+    grown: float = 1.5
+    shrunk: float = 0.6
+    success: float = 0.003
+    least: int = 12
+    points: int = 100
+
+    def proposal(
+        self,
+        past: Past,
+        archive: Archive,
+        q: int,
+        *,
+        pending: Array,
+        memory: Memory | None,
+        rng: Streams,
+    ) -> Proposal | None:
+        """q points of the trust region, if the model is lost and this round is not its own."""
+        allowed = self.patience * (len(past.history) - 20)
+        if past.elsewhere >= allowed or not self.lost(past, archive):
+            return None
+        radius = self._radius(part(memory, "retreat") or {}, archive)
+        low, high = box(centre(archive), radius)
+        V = (archive.U - low) / (high - low)
+        near = self._near(V)
+        modelled = len(near) >= self.least
+        if modelled:
+            local = Archive.of(V[near], archive.F[near], archive.G[near])
+            model = self.surrogate.fit(local.U, local.outputs, warm=None, rng=rng("retreat-model"))
+            waiting = model.posterior((pending - low) / (high - low)).mean[:, : archive.m]
+            front = np.concatenate([archive.front, waiting])
+            steps = chosen(model, local, archive, front, q, rng=rng("retreat"))
+        else:
+            steps = rng("retreat").random((q, archive.d))
+        U = low + steps * (high - low)
+        kept = {
+            "radius": np.array(radius), "seen": np.array(len(archive)),
+            "modelled": np.array(modelled), "proposed": np.array(past.elsewhere + q),
+        }  # fmt: skip
+        notes = {"retreat": {"radius": radius, "near": len(near)}}
+        return Proposal(U, {**(memory or {}), **joined({"retreat": kept})}, notes)
+
+    def lost(self, past: Past, archive: Archive) -> bool:
+        """Whether the model's proposals earn nothing, in the box of all that was evaluated.
+
+        The first time ``evidence`` of them must be known, and all together must have brought less than a
+        share ``little`` of the hypervolume that the rest of the archive has, and less than a share
+        ``kept`` of what the model's means had promised: where a front is complete, little is promised.
+        After that the last twenty have to bring that share, or the retreat goes on.
+        """
+        rows, places = past.history.matched(archive.U)
+        if len(rows) < self.evidence or not len(archive.front_indices):
+            return False
+        if past.elsewhere:
+            rows, places = rows[-20:], places[-20:]
+        feasible = archive.violation == 0
+        rest = feasible.copy()
+        rest[places] = False
+        worst = archive.F.max(axis=0)
+        had = pareto.hypervolume(archive.F[rest], worst)
+        gained = pareto.hypervolume(archive.F[feasible], worst) - had
+        if gained >= self.little * had or past.elsewhere:
+            return gained < self.little * had
+        promised = np.concatenate([archive.F[rest], past.history.features[rows, : archive.m]])
+        return bool(gained < self.kept * (pareto.hypervolume(promised, worst) - had))
+
+    def _radius(self, own: Memory, archive: Archive) -> float:
+        """The first radius, or the last one grown or shrunk by what has come since."""
+        if "radius" not in own:
+            return self.radius
+        radius, seen = float(own["radius"]), int(own["seen"])
+        if not own["modelled"]:
+            return radius
+        feasible, worst = archive.violation == 0, archive.F.max(axis=0)
+        before = pareto.hypervolume(archive.F[:seen][feasible[:seen]], worst)
+        now = pareto.hypervolume(archive.F[feasible], worst)
+        factor = self.grown if now > (1.0 + self.success) * before else self.shrunk
+        return float(np.clip(radius * factor, 1e-4, 0.5))
+
+    def _near(self, V: Array) -> Indices:
+        """The nearest ``points`` rows of V within three boxes."""
+        distance = np.abs(V - 0.5).max(axis=1)
+        order = np.argsort(distance, kind="stable")[: self.points]
+        return np.asarray(order[distance[order] <= 3.0])
+
+
+def centre(archive: Archive) -> Array:
+    """The front's best compromise (d,): the smallest worst loss, in the box of all evaluations."""
+    best, worst = archive.F.min(axis=0), archive.F.max(axis=0)
+    N = (archive.front - best) / np.where(worst > best, worst - best, 1.0)
+    balanced = np.argmin(N.max(axis=1) + 0.05 * N.sum(axis=1))
+    return np.asarray(archive.U[archive.front_indices[balanced]])
+
+
+def box(point: Array, radius: float) -> tuple[Array, Array]:
+    """The ends (d,), (d,) of the trust region within the unit cube."""
+    return np.maximum(point - radius, 0.0), np.minimum(point + radius, 1.0)
+
+
+def chosen(
+    model: FittedExactGP,
+    local: Archive,
+    archive: Archive,
+    front: Array,
+    q: int,
+    *,
+    rng: np.random.Generator,
+) -> Array:
+    """q different points (q, d) of the trust region: by the mean and by draws, in turn.
+
+    Each has the largest hypervolume gain over ``front`` (k, m) and the points before it, if its
+    constraints hold; where nothing gains, the smallest :func:`neuropareto.screening.margin`.
+    """
+    V = np.concatenate([descents(model, local, rng=rng), rng.random((300, local.d))])
+    mean, draws = model.posterior(V).mean, model.samples(V, q, rng=rng)
+    m, worst = archive.m, archive.F.max(axis=0)
+    free = np.ones(len(V), dtype=np.bool_)
+    rows: list[int] = []
+    for i in range(q):
+        belief = draws[i] if i % 2 else mean
+        gain = pareto.improvement(belief[:, :m], front, worst) * (belief[:, m:] <= 0).all(axis=1)
+        score = gain if gain[free].max() > 0 else -margin(belief[:, :m], archive)
+        rows.append(int(np.argmax(np.where(free, score, -np.inf))))
+        free[rows[-1]] = False
+        front = np.concatenate([front, mean[rows[-1:], :m]])
+    return V[rows]
+
+
+def descents(
+    model: FittedExactGP, local: Archive, *, rng: np.random.Generator, starts: int = 60
+) -> Array:
+    """Points on the way down the mean, (n, d): each start follows a goal of its own."""
+    goals = Goals.of(local, starts, rng=rng)
+    V = np.clip(local.U[goals.nearest(local.outputs)], 0.0, 1.0)
+    paths = []
+    for step in range(40):
+        F, slopes = model.mean_and_gradient(V)
+        downhill = np.einsum("bm,bmd->bd", goals.slopes(F), slopes[:, : local.m])
+        size = np.abs(downhill).max(axis=1, keepdims=True)
+        V = np.clip(V - 0.05 * downhill / np.where(size > 0, size, 1.0), 0.0, 1.0)
+        if step % 10 == 9:
+            paths.append(V)
+    return np.concatenate(paths)

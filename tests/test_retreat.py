@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuropareto import NeuroPareto, Optimizer, minimize, pareto, problem
+from neuropareto.acquisition import History
+from neuropareto.archive import Archive
+from neuropareto.memory import Memory, joined, part
+from neuropareto.past import Past
+from neuropareto.randomness import Streams
+from neuropareto.retreat import Steadfast, TrustRegion, box, centre, chosen, descents
+from neuropareto.space import Array
+from neuropareto.surrogate import ExactGP
+
+D = 5
+K = 3
+WIDTH = 3 * 2 + K + 2
+NOBODY = np.empty((0, D))
+
+
+def smooth(U: Array) -> Array:
+    """Two bowls: around 0.3 and 0.6 in every variable."""
+    return np.stack([np.square(U - 0.3).sum(axis=1), np.square(U - 0.6).sum(axis=1)], axis=1)
+
+
+def outcome(n: int, seed: int = 0) -> tuple[Array, Array]:
+    U = np.random.default_rng(seed).random((n, D))
+    return U, 1.0 + smooth(U)
+
+
+def past_of(U: Array, promised: Array, elsewhere: int = 0) -> Past:
+    features = np.concatenate([promised, np.zeros((len(U), WIDTH - 2))], axis=1)
+    return Past(History(U, features, np.zeros(len(U))), elsewhere)
+
+
+def situation(delivered: float, promised: float, n: int = 30) -> tuple[Past, Archive]:
+    """Sixty points, then n proposals: so far below the best ones they are, and were promised to be."""
+    U, F = outcome(60)
+    new = np.random.default_rng(1).random((n, D))
+    best = F[np.arange(n) % 60]
+    archive = Archive.of(np.concatenate([U, new]), np.concatenate([F, best * (1 - delivered)]))
+    return past_of(new, best * (1 - promised)), archive
+
+
+# -- when --
+
+
+@pytest.mark.parametrize(
+    ("delivered", "promised", "expected"),
+    [
+        (-0.1, 0.5, True),  # much was promised and nothing came
+        (0.002, 0.5, True),  # next to nothing
+        (0.4, 0.5, False),  # it came
+        (-0.1, -0.1, False),  # nothing was promised: the front is complete
+        (0.01, 0.01, False),  # little was promised, and it came
+    ],
+)
+def test_broken_promises_and_nothing_else_make_it_retreat(
+    delivered: float, promised: float, expected: bool
+) -> None:
+    past, archive = situation(delivered, promised)
+    assert TrustRegion().lost(past, archive) is expected
+
+
+def test_a_few_broken_promises_are_no_evidence() -> None:
+    past, archive = situation(-0.1, 0.5, n=29)
+    assert not TrustRegion().lost(past, archive)
+
+
+def test_an_empty_front_is_no_place_to_retreat_to() -> None:
+    past, archive = situation(-0.1, 0.5)
+    nowhere = Archive.of(archive.U, archive.F, np.ones((len(archive), 1)))
+    assert not TrustRegion().lost(past, nowhere)
+
+
+def test_in_retreat_the_models_last_proposals_decide() -> None:
+    U, F = outcome(60)
+    new = np.random.default_rng(1).random((40, D))
+    for early, late in ((0.6, 1.1), (1.1, 0.6)):
+        values = np.concatenate([F[:20] * early, F[:20] * late])
+        archive = Archive.of(np.concatenate([U, new]), np.concatenate([F, values]))
+        past = past_of(new, values)
+        assert not TrustRegion().lost(past, archive), "as a whole they earned enough"
+        assert TrustRegion().lost(replace(past, elsewhere=10), archive) is (late > early)
+
+
+def test_the_paper_never_retreats() -> None:
+    past, archive = situation(-0.1, 0.5)
+    assert NeuroPareto.paper().retreat == Steadfast()
+    assert proposal(past, archive, TrustRegion()) is not None
+    none = Steadfast().proposal(past, archive, 4, pending=NOBODY, memory=None, rng=Streams(0, 0))
+    assert none is None
+
+
+# -- where --
+
+
+def proposal(
+    past: Past,
+    archive: Archive,
+    spec: TrustRegion,
+    q: int = 4,
+    memory: Memory | None = None,
+    pending: Array = NOBODY,
+    seed: int = 0,
+) -> tuple[Array, Memory] | None:
+    found = spec.proposal(past, archive, q, pending=pending, memory=memory, rng=Streams(seed, 0))
+    return None if found is None else (found.U, found.memory or {})
+
+
+def test_steps_stay_in_a_small_box_around_the_best_compromise() -> None:
+    past, archive = situation(-0.1, 0.5)
+    found = proposal(past, archive, TrustRegion(), q=7)
+    assert found is not None
+    assert found[0].shape == (7, D) and len(np.unique(found[0], axis=0)) == 7
+    assert np.abs(found[0] - centre(archive)).max() <= TrustRegion().radius
+    again = proposal(past, archive, TrustRegion(), q=7)
+    assert again is not None and np.array_equal(found[0], again[0])
+
+
+def test_the_centre_is_balanced_and_on_the_front() -> None:
+    U = np.random.default_rng(0).random((4, D))
+    F = np.array([[0.0, 10.0], [4.0, 4.0], [10.0, 0.0], [9.0, 9.0]])
+    assert np.array_equal(centre(Archive.of(U, F)), U[1])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.floats(1e-4, 0.5))
+def test_the_box_lies_in_the_cube_and_is_never_flat(point: list[float], radius: float) -> None:
+    low, high = box(np.array(point), radius)
+    assert (low >= 0).all() and (high <= 1).all() and (high - low >= 0.99 * radius).all()
+
+
+def near_archive(n: int = 40, radius: float = 0.05) -> Archive:
+    """Far points, and n near one of them: enough for a model of the neighbourhood."""
+    U, _ = outcome(60)
+    low, high = box(U[np.argmin(smooth(U).max(axis=1))], radius)
+    near = low + np.random.default_rng(3).random((n, D)) * (high - low)
+    both = np.concatenate([U, near])
+    return Archive.of(both, smooth(both))
+
+
+def local_of(archive: Archive, radius: float = 0.05) -> tuple[Archive, Array, Array]:
+    low, high = box(centre(archive), radius)
+    V = (archive.U - low) / (high - low)
+    rows = np.abs(V - 0.5).max(axis=1) <= 3
+    return Archive.of(V[rows], archive.F[rows]), low, high
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_with_neighbours_the_steps_gain(seed: int) -> None:
+    archive = near_archive()
+    local, low, high = local_of(archive)
+    rng = np.random.default_rng(seed)
+    model = ExactGP().fit(local.U, local.outputs, warm=None, rng=rng)
+    V = chosen(model, local, archive, archive.front, 10, rng=rng)
+    assert (V >= 0).all() and (V <= 1).all() and len(np.unique(V, axis=0)) == 10
+    worst = archive.F.max(axis=0)
+    guided, blind = (
+        pareto.hypervolume(np.concatenate([archive.front, smooth(U)]), worst)
+        for U in (low + V * (high - low), low + rng.random((10, D)) * (high - low))
+    )
+    assert guided > blind > pareto.hypervolume(archive.front, worst)
+
+
+def test_descents_lead_down() -> None:
+    local, low, high = local_of(near_archive())
+    model = ExactGP().fit(local.U, local.outputs, warm=None, rng=np.random.default_rng(0))
+    V = descents(model, local, rng=np.random.default_rng(0), starts=20)
+    first, last = (smooth(low + part * (high - low)) for part in (V[:20], V[-20:]))
+    assert V.shape == (80, D) and (V >= 0).all() and (V <= 1).all()
+    assert (last.min(axis=0) <= first.min(axis=0) + 1e-9).all()
+
+
+def test_steps_keep_to_the_feasible_side() -> None:
+    archive = near_archive()
+    G = (archive.U.mean(axis=1) - 0.45)[:, None]
+    limited = Archive.of(archive.U, archive.F, G)
+    low, high = box(centre(limited), 0.05)
+    V = (limited.U - low) / (high - low)
+    rows = np.abs(V - 0.5).max(axis=1) <= 3
+    local = Archive.of(V[rows], limited.F[rows], limited.G[rows])
+    model = ExactGP().fit(local.U, local.outputs, warm=None, rng=np.random.default_rng(0))
+    steps = chosen(model, local, limited, limited.front, 10, rng=np.random.default_rng(0))
+    U = low + steps * (high - low)
+    assert np.mean(U.mean(axis=1) <= 0.451) >= 0.9
+
+
+# -- what is remembered --
+
+
+def retreating(gain: float, modelled: bool) -> float:
+    """The radius after a local batch that multiplied the best objectives by 1 - gain."""
+    past, archive = situation(-0.1, 0.5)
+    kept = {
+        "radius": np.array(0.02), "seen": np.array(len(archive)),
+        "modelled": np.array(modelled), "proposed": np.array(4),
+    }  # fmt: skip
+    new = np.random.default_rng(9).random((4, D))
+    F = np.tile(archive.F[archive.front_indices[:1]] * (1 - gain), (4, 1))
+    grown = archive.extended(new, F)
+    found = proposal(
+        replace(past, elsewhere=4), grown, TrustRegion(), memory=joined({"retreat": kept})
+    )
+    assert found is not None
+    own = part(found[1], "retreat") or {}
+    assert int(own["proposed"]) == 8 and int(own["seen"]) == len(grown)
+    return float(own["radius"])
+
+
+def test_the_box_grows_with_success_and_shrinks_without() -> None:
+    assert retreating(0.3, modelled=True) == pytest.approx(0.03)
+    assert retreating(-0.1, modelled=True) == pytest.approx(0.012)
+    assert retreating(-0.1, modelled=False) == pytest.approx(0.02), "random steps prove nothing"
+
+
+def test_what_the_model_remembers_is_kept() -> None:
+    past, archive = situation(-0.1, 0.5)
+    memory = {"surrogate/w": np.arange(3.0), "history/U": np.zeros((1, D))}
+    found = proposal(past, archive, TrustRegion(), memory=memory)
+    assert found is not None
+    assert {"surrogate/w", "history/U", "retreat/radius"} <= set(found[1])
+
+
+def test_the_model_gets_its_turn() -> None:
+    past, archive = situation(-0.1, 0.5)
+    assert proposal(replace(past, elsewhere=39), archive, TrustRegion()) is not None
+    assert proposal(replace(past, elsewhere=40), archive, TrustRegion()) is None
+
+
+def test_points_under_evaluation_are_not_asked_for_again() -> None:
+    archive = near_archive()
+    new = archive.U[-30:]
+    past = past_of(new, archive.F[-30:] * 0.3)
+    spec = TrustRegion(radius=0.05, little=np.inf, kept=np.inf)
+    first = proposal(past, archive, spec, q=1)
+    assert first is not None
+    second = proposal(past, archive, spec, q=1, pending=first[0])
+    assert second is not None and np.abs(first[0] - second[0]).max() > 1e-6
+
+
+def test_the_history_is_found_behind_points_from_elsewhere() -> None:
+    """The model's proposals lie further back in the archive than their number says."""
+    U, F = outcome(60)
+    own, local = (np.random.default_rng(seed).random((10, D)) for seed in (5, 6))
+    archive = Archive.of(np.concatenate([U, own, local]), np.concatenate([F, F[:20]]))
+    memory = joined(
+        {"history": past_of(own, F[:10]).history.memory, "retreat": {"proposed": np.array(10)}}
+    )
+    past = Past.recalled(memory, archive, NOBODY, K)
+    assert past.elsewhere == 10 and np.array_equal(past.history.U, own)
+    assert len(past.history.matched(archive.U)[0]) == 10
+
+
+# -- as a whole --
+
+
+def run(algorithm: NeuroPareto, rounds: int) -> Optimizer:
+    optimizer = Optimizer([(0, 1)] * D, 2, algorithm, seed=0, n_initial=30)
+    for n in (30, *(10,) * rounds):
+        batch = optimizer.ask(n)
+        optimizer.tell(batch, smooth(batch.X))
+    return optimizer
+
+
+def test_a_search_that_gets_on_does_not_retreat() -> None:
+    notes = run(NeuroPareto(), 4).notes
+    assert len(notes) == 4 and not any("retreat" in note for note in notes)
+
+
+def test_a_search_in_retreat_goes_on_and_comes_back() -> None:
+    """Held to be lost whatever it earns: after three rounds two local ones, then the model's turn."""
+    never = TrustRegion(evidence=30, little=np.inf, kept=np.inf, patience=2)
+    optimizer = run(NeuroPareto(retreat=never), 7)
+    local = ["retreat" in note for note in optimizer.notes]
+    assert local == [False, False, False, True, True, False, True]
+    assert optimizer.memory is not None
+    assert any(name.startswith("surrogate/") for name in optimizer.memory)
+    assert int(optimizer.memory["retreat/proposed"]) == 30
+
+
+@pytest.mark.slow
+def test_a_rotated_rastrigin_is_searched_better_in_retreat() -> None:
+    """200 proposals of the model alone find next to nothing; NSGA-II has about 2,100."""
+    task = problem("dtlz3", d=30, variant="rotated", seed=0)
+    assert task.front is not None
+    distance = {}
+    for name, retreat in (("with", TrustRegion()), ("without", Steadfast())):
+        found = minimize(
+            task, budget=300, seed=0, progress=False, algorithm=NeuroPareto(retreat=retreat)
+        )
+        distance[name] = pareto.igd(found.F, task.front())
+    assert distance["with"] < 0.8 * distance["without"]
