@@ -126,10 +126,10 @@ class TrustRegion:
     def lost(self, past: Past, archive: Archive) -> bool:
         """Whether the model's proposals earn nothing, in the box of all that was evaluated.
 
-        The first time ``evidence`` of them must be known, and all together must have brought less than a
-        share ``little`` of the hypervolume that the rest of the archive has, and less than a share
-        ``kept`` of what the model's means had promised: where a front is complete, little is promised.
-        After that the last twenty have to bring that share, or the retreat goes on.
+        The first time ``evidence`` of them must be known, and all together must have brought less than
+        a share ``little`` of the hypervolume that the rest of the archive has, and less than a share
+        ``kept`` of what the model's means had promised: where a front is complete, little is
+        promised. After that the last twenty have to bring that share, or the retreat goes on.
         """
         rows, places = past.history.matched(archive.U)
         if len(rows) < self.evidence or not len(archive.front_indices):
