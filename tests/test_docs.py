@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md", ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "benchmarks").glob("*.md")),
+]  # fmt: skip
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
@@ -20,7 +23,7 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     names: dict[str, object] = {"__name__": "__docs__"}
     for block in BLOCK.finditer(text):
         line = text.count("\n", 0, block.start()) + 1
-        code = compile("\n" * line + block.group(1), str(page), "exec")
+        code = compile("\n" * line + block.group(1), str(page), "exec", dont_inherit=True)
         exec(code, names)
     assert "```py\n" not in text, "mark Python blocks as ```python so that they are run"
 

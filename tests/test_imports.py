@@ -19,7 +19,7 @@ LAYERS = [
     ("runs", {"algorithm", "neuropareto", "past", "retreat", "stages", "ablations", "nsga2",
               "optimizer", "result", "minimize", "study"}),
     ("measured", {"problems", "peers", "bench", "analysis", "testing", "algorithms"}),
-    ("reached", {"cli", "commands", "plots", "report", "demo", "dashboard", "adapters", "__init__"}),
+    ("reached", {"cli", "commands", "plots", "report", "demo", "__init__"}),
 ]  # fmt: skip
 LEVEL = {name: level for level, (_, names) in enumerate(LAYERS) for name in names}
 

@@ -4,7 +4,7 @@ All that an optimisation algorithm implements, ours and each peer. Points are ro
 cube; objectives are minimised; the archive is immutable. What an algorithm wants to remember
 between rounds it returns as ``memory``: named arrays, which a study can store without pickle and
 which may be dropped at any time, so ``memory=None`` must always work. Randomness comes only from
-``rng``. ``notes`` carries stage seconds and diagnostics for tables, figures and the dashboard.
+``rng``. ``notes`` carries stage seconds and diagnostics for tables, figures and the report.
 """
 
 from __future__ import annotations

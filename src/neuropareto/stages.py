@@ -1,7 +1,7 @@
 """The stages of a round: each with its stream, its warm start, its seconds.
 
 ``stages("classifier")`` opens a stage: it hands out the stage's generator and what the stage left
-in memory, and times it. :meth:`Stages.notes` gathers what tables, figures and the dashboard read.
+in memory, and times it. :meth:`Stages.notes` gathers what tables, figures and the report read.
 Paper: the component times T_class, T_gp, T_acq of Eq. time_breakdown come from these seconds.
 """
 

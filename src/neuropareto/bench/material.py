@@ -27,21 +27,21 @@ class Material:
     ) -> None:
         self.records = Records(folders)
         self.scale = scale or Scale()
-        self._grid = grid
+        self.own_grid = grid
         self._grids: dict[str, Grid] = {}
         self._used: dict[Cell, Entry] = {}
         self._wanted: dict[Cell, None] = {}
 
     def grid(self, name: str) -> Grid:
         """The shipped grid of that name, or the user's in its place, at the user's scale."""
-        wanted = self._grid or name
+        wanted = self.own_grid or name
         if wanted not in self._grids:
             self._grids[wanted] = load(wanted, self.scale)
         return self._grids[wanted]
 
     def tasks(self, name: str) -> tuple[Task, ...]:
         """The tasks of that grid in all its variants, whichever of them the user's scale wants."""
-        return load(self._grid or name, replace(self.scale, variants=None)).tasks
+        return load(self.own_grid or name, replace(self.scale, variants=None)).tasks
 
     def expect(self, cells: Iterable[Cell]) -> None:
         """Note the cells that a complete table would have."""

@@ -42,12 +42,14 @@ def page(material: Material, pictures: dict[str, str]) -> str:
     grid = material.grid("first-campaign")
     entries = list(material.records)
     gone = [cell for cell in grid.cells if cell not in material.records]
-    folders = " ".join(f"--records {folder}" for folder in material.records.folders)
+    told = [f"--records {folder}" for folder in material.records.folders]
+    told += [f"--grid {material.own_grid}"] if material.own_grid else []
     parts = [
         "# Results",
         "Written by `neuropareto bench results "
-        f"{folders}` from the records in that folder; do not edit it by hand. What the columns and "
-        "marks mean is in [benchmark.md](benchmark.md).",
+        f"{' '.join(told)}` from the records in that folder; do not edit it by hand. What the columns "
+        "and marks mean is said in `docs/benchmark.md`. The algorithms are those of the commits named "
+        "here: a default that has changed since is not shown.",
         "## What was run",
         f"{grid.title}: {len(grid.cells) - len(gone)} of {count(len(grid.cells), 'cell')}.",
         "\n".join(f"- {line}" for line in (*account(entries), *_machines(material))),
@@ -83,7 +85,8 @@ def _pictures(material: Material, folder: Path) -> dict[str, str]:
 
 def _machines(material: Material) -> tuple[str, ...]:
     made = [entry.summary["made"] for entry in material.records]
-    machines = sorted({f"{m.get('processor', '')}, {m.get('platform', '')}" for m in made})
+    systems = [(m.get("processor", ""), m.get("platform", "").split("-")[0]) for m in made]
+    machines = sorted({", ".join(parts) for parts in systems})
     versions = sorted({f"Python {m.get('python', '?')}, {_libraries(m)}" for m in made})
     return tuple([*(f"Machine: {text}." for text in machines), *(f"{text}." for text in versions)])
 

@@ -84,8 +84,8 @@ def geothermal(material: Material) -> Figure:
 
     figure = new_figure(10.4, 4.4)
     left, right = panels(figure, 2, 2)
-    _, yardstick = structured_front(5, coarse_reservoir())
-    left.plot(*yardstick.T, "+", color=GREY, ms=7, label="structured schedules (25)")
+    _, yardstick = structured_front(7, coarse_reservoir())
+    left.plot(*yardstick.T, "+", color=GREY, ms=7, label="structured schedules (49)")
     for place, algorithm in enumerate(algorithms):
         runs = material.runs(task, algorithm)
         entry = sorted(runs.values(), key=lambda e: e.value(HV))[(len(runs) - 1) // 2]
@@ -104,7 +104,7 @@ def geothermal(material: Material) -> Figure:
     reference = reference_point(problem)
     if reference is not None:
         level = hypervolume(signs(problem.directions, 2) * yardstick, reference)
-        right.axhline(level, color=GREY, ls="-.", lw=1.2, label="structured schedules (25)")
+        right.axhline(level, color=GREY, ls="-.", lw=1.2, label="structured schedules (49)")
     clean(
         left,
         title="Fronts of the median runs",
