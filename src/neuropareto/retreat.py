@@ -70,7 +70,7 @@ class TrustRegion:
     """Local steps once the model's proposals have failed: see :meth:`lost`.
 
     The box reaches ``radius`` (of the unit cube) to each side of its centre; it grows by ``grown``
-    if the last steps brought ``success`` of the hypervolume, else it shrinks by ``shrunk``. Its GP
+    if the last ``steps`` brought ``success`` of the hypervolume, else it shrinks by ``shrunk``. Its GP
     sees at most ``points`` evaluations within three boxes; with fewer than ``least`` the steps are
     random. For each ten of the model's proposals beyond the first twenty that have failed there may be
     ``patience`` times as many local ones; then the model tries again.
@@ -84,6 +84,7 @@ class TrustRegion:
     radius: float = 0.015
     grown: float = 1.5
     shrunk: float = 0.6
+    steps: int = 10
     success: float = 0.003
     least: int = 12
     points: int = 100
@@ -102,7 +103,7 @@ class TrustRegion:
         allowed = self.patience * (len(past.history) - 20)
         if past.elsewhere >= allowed or not self.lost(past, archive):
             return None
-        radius = self._radius(part(memory, "retreat") or {}, archive)
+        radius, seen = self._radius(part(memory, "retreat") or {}, archive)
         low, high = box(centre(archive), radius)
         V = (archive.U - low) / (high - low)
         near = self._near(V)
@@ -117,7 +118,7 @@ class TrustRegion:
             steps = rng("retreat").random((q, archive.d))
         U = low + steps * (high - low)
         kept = {
-            "radius": np.array(radius), "seen": np.array(len(archive)),
+            "radius": np.array(radius), "seen": np.array(seen),
             "modelled": np.array(modelled), "proposed": np.array(past.elsewhere + q),
         }  # fmt: skip
         notes = {"retreat": {"radius": radius, "near": len(near)}}
@@ -147,18 +148,21 @@ class TrustRegion:
         promised = np.concatenate([archive.F[rest], past.history.features[rows, : archive.m]])
         return bool(gained < self.kept * (pareto.hypervolume(promised, worst) - had))
 
-    def _radius(self, own: Memory, archive: Archive) -> float:
-        """The first radius, or the last one grown or shrunk by what has come since."""
+    def _radius(self, own: Memory, archive: Archive) -> tuple[float, int]:
+        """The first radius, or the last one grown or shrunk by what came since; and since when."""
+        n = len(archive)
         if "radius" not in own:
-            return self.radius
+            return self.radius, n
         radius, seen = float(own["radius"]), int(own["seen"])
         if not own["modelled"]:
-            return radius
+            return radius, n
+        if n - seen < self.steps:
+            return radius, seen
         feasible, worst = archive.violation == 0, archive.F.max(axis=0)
         before = pareto.hypervolume(archive.F[:seen][feasible[:seen]], worst)
         now = pareto.hypervolume(archive.F[feasible], worst)
         factor = self.grown if now > (1.0 + self.success) * before else self.shrunk
-        return float(np.clip(radius * factor, 1e-4, 0.5))
+        return float(np.clip(radius * factor, 1e-4, 0.5)), n
 
     def _near(self, V: Array) -> Indices:
         """The nearest ``points`` rows of V within three boxes."""
