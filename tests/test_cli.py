@@ -286,6 +286,22 @@ keep = "all"
     assert not list(tmp_path.rglob("pwned"))
 
 
+def test_what_a_begun_study_ignores_is_said(
+    girder: Path, lab: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ["run", str(girder), "--trust", "--quiet", "--budget"]
+    assert cli.main([*run, "2"]) == 0
+    assert cli.main(["ask", str(lab)]) == 0
+    assert "ignored" not in capsys.readouterr().err
+    for folder, old in ((girder, "seed = 1"), (lab, "seed = 3")):
+        path = folder / "study.toml"
+        path.write_text(path.read_text().replace(old, "seed = 9"))
+    assert cli.main([*run, "3"]) == 0
+    assert "study.toml: seed is not what study.db was begun with" in capsys.readouterr().err
+    assert cli.main(["ask", str(lab)]) == 0
+    assert "and is ignored" in capsys.readouterr().err
+
+
 # -- ends --
 
 

@@ -394,6 +394,8 @@ def test_a_file_creates_and_finds_its_study(home: Path) -> None:
         ("a = [0, 1]", "a = [0, 2]", "variables"),
         ('g = "maximize"', 'g = "minimize"', "objectives"),
         ("[algorithm]", "[constraints]\nh = { at_most = 1 }\n[algorithm]", "constraints"),
+        ('f = "minimize"\ng = "maximize"', 'g = "maximize"\nf = "minimize"', "objectives"),
+        ("a = [0, 1]\nb = [0, 1]", "b = [0, 1]\na = [0, 1]", "variables"),
     ],
 )
 def test_a_changed_file_does_not_get_the_old_study(
@@ -404,6 +406,56 @@ def test_a_changed_file_does_not_get_the_old_study(
     with pytest.raises(StudyError, match=rf"The {word} in study\.toml"):
         changed.open()
     Study.open(changed.store).close()  # and the refusal left it unlocked
+
+
+BOUNDED = f"{SMALL}[constraints]\nh = {{ at_most = 1 }}\nk = {{ at_least = 2.5 }}\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("h = { at_most = 1 }", "h = { at_least = 1 }"),
+        ("at_least = 2.5", "at_least = 2.6"),
+        ("h = ", "heat = "),
+        (
+            "h = { at_most = 1 }\nk = { at_least = 2.5 }",
+            "k = { at_least = 2.5 }\nh = { at_most = 1 }",
+        ),
+    ],
+)
+def test_changed_constraints_do_not_get_the_old_study(home: Path, old: str, new: str) -> None:
+    read(written(home, BOUNDED)).open().close()
+    read(written(home, BOUNDED)).open().close()
+    assert old in BOUNDED
+    with pytest.raises(StudyError, match=r"The constraints in study\.toml"):
+        read(written(home, BOUNDED.replace(old, new))).open()
+
+
+def test_a_study_that_knows_only_the_number_of_its_constraints_still_opens(home: Path) -> None:
+    file = read(written(home, BOUNDED))
+    Study.create(
+        file.store, file.space, file.objectives, file.algorithm, seed=0, n_constraints=2
+    ).close()
+    with file.open() as study:
+        assert study.description.bounds is None
+    with pytest.raises(StudyError, match="The constraints"):
+        read(written(home, BOUNDED.replace("k = { at_least = 2.5 }", ""))).open()
+
+
+def test_what_a_begun_study_ignores_is_named(home: Path) -> None:
+    text = "seed = 3\ninitial = 4\nreference = [1, 2]\n" + SMALL
+    with read(written(home, text)).open() as study:
+        assert read(written(home, text)).ignored(study) == ()
+        more = text.replace("budget = 9", "budget = 900")
+        assert read(written(home, more)).ignored(study) == ()
+        assert read(written(home, more.replace("initial = 4\n", ""))).ignored(study) == ()
+        for old, new, name in (
+            ("seed = 3", "seed = 4", "seed"),
+            ("initial = 4", "initial = 5", "initial"),
+            ("[1, 2]", "[1, 3]", "reference"),
+            ('"random"', '"nsga2"', "[algorithm]"),
+        ):
+            assert read(written(home, text.replace(old, new))).ignored(study) == (name,)
 
 
 def test_a_changed_budget_is_fine(home: Path) -> None:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from neuropareto.cli import EX_TEMPFAIL
-from neuropareto.commands.target import add_study, target_of
+from neuropareto.commands.target import Target, add_study, target_of
 from neuropareto.result import Result
 from neuropareto.study.file import StudyFile
 from neuropareto.study.simulator import Simulator
@@ -41,7 +41,8 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--quiet", action="store_true", help="no progress")
     options = parser.parse_args(argv)
-    file = target_of(options.study).file
+    target = target_of(options.study)
+    file = target.file
     if file is None:
         raise ValueError("To run a study, name its study file (study.toml), not its database.")
     if file.simulator is None:
@@ -55,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
     # The run passes a SIGTERM on when everything is in order.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_interrupted()))
     try:
-        result = _run(file, file.simulator, options)
+        result = _run(target, file, options)
     except KeyboardInterrupt:
         return _interrupted()
     print(result, file=sys.stderr)
@@ -65,10 +66,11 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _run(file: StudyFile, simulator: Simulator, options: argparse.Namespace) -> Result:
-    with file.open(take_over=options.take_over) as study:
+def _run(target: Target, file: StudyFile, options: argparse.Namespace) -> Result:
+    assert file.simulator is not None
+    with target.open(take_over=options.take_over) as study:
         return study.run(
-            simulator,
+            file.simulator,
             file.budget if options.budget is None else options.budget,
             workers=file.workers if options.workers is None else options.workers,
             engine=options.engine or file.engine,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +20,26 @@ class Target:
 
     def open(self, *, take_over: bool = False) -> Study:
         """For writing; created on first use if there is a study file."""
-        if self.file is not None:
-            return self.file.open(take_over=take_over)
-        return Study.open(self.store, take_over=take_over)
+        if self.file is None:
+            return Study.open(self.store, take_over=take_over)
+        study = self.file.open(take_over=take_over)
+        _say_ignored(self.file, study)
+        return study
 
     def view(self) -> Study:
         """For reading."""
         return Study.view(self.store)
+
+
+def _say_ignored(file: StudyFile, study: Study) -> None:
+    """Say on standard error what of a study file no longer counts, because the study is begun."""
+    if names := file.ignored(study):
+        verb = "is" if len(names) == 1 else "are"
+        print(
+            f"{file.path.name}: {', '.join(names)} {verb} not what {file.store.name} was begun with, "
+            f"and {verb} ignored; for a change, begin anew with another `store`.",
+            file=sys.stderr,
+        )
 
 
 def add_study(parser: argparse.ArgumentParser) -> None:

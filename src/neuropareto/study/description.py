@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +26,34 @@ Objectives: TypeAlias = "int | Sequence[str] | Mapping[str, str]"
 
 
 @dataclass(frozen=True)
+class Bound:
+    """What a constraint asks for: its ``side`` is "at_most" or "at_least" of ``value``."""
+
+    name: str
+    side: str
+    value: float
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object like {"name": "stress", "at_most": 1.0}."""
+        return {"name": self.name, self.side: self.value}
+
+    @classmethod
+    def from_json(cls, given: Any) -> Bound:
+        """Read :meth:`to_json`'s object; raises StudyDamaged if it is anything else."""
+        match given:
+            case {"name": str(name), "at_most": float(value)} if math.isfinite(value):
+                return cls(name, "at_most", value)
+            case {"name": str(name), "at_least": float(value)} if math.isfinite(value):
+                return cls(name, "at_least", value)
+        raise StudyDamaged(f"A constraint in the study's description is unreadable: {given!r:.80}.")
+
+
+@dataclass(frozen=True)
 class Description:
-    """All that a study is before its first event; ``algorithm`` is :func:`describe`'s JSON."""
+    """All that a study is before its first event; ``algorithm`` is :func:`describe`'s JSON.
+
+    ``bounds`` says what the constraints are, in their order; None where only their number is known.
+    """
 
     name: str
     space: Space
@@ -37,6 +64,7 @@ class Description:
     seed: int
     n_initial: int
     algorithm: Mapping[str, Any]
+    bounds: tuple[Bound, ...] | None = None
 
     @classmethod
     def of(
@@ -46,6 +74,7 @@ class Description:
         *,
         reference_point: npt.ArrayLike | None,
         name: str,
+        bounds: Sequence[Bound] | None = None,
     ) -> Description:
         """Describe a fresh optimizer whose objectives have these names."""
         names, directions = named_objectives(objectives)
@@ -60,13 +89,20 @@ class Description:
             point = tuple(values.tolist())
         if not isinstance(name, str) or len(name) > 200:
             raise ValueError("The name of a study must be a text of at most 200 characters.")
+        if bounds is not None and len(bounds) != optimizer.n_constraints:
+            raise ValueError(
+                f"The study has {optimizer.n_constraints} constraints, but bounds of {len(bounds)} "
+                "were given; give one for each, or none."
+            )
         return cls(
             name, optimizer.space, names, directions, optimizer.n_constraints, point,
             optimizer.seed, optimizer.n_initial, describe(optimizer.algorithm),
+            None if bounds is None else tuple(bounds),
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object, the body of the ``created`` event."""
+        known = {"constraints": [bound.to_json() for bound in self.bounds or ()]}
         return {
             "name": self.name,
             "objectives": list(self.objectives),
@@ -79,6 +115,7 @@ class Description:
             "n_initial": self.n_initial,
             "algorithm": self.algorithm,
             "variables": describe_space(self.space),
+            **({} if self.bounds is None else known),
         }
 
     @classmethod
@@ -114,7 +151,7 @@ class Description:
             raise StudyDamaged("The study's reference point does not fit its objectives.")
         return cls(
             name, space, tuple(objectives), tuple(directions), n_constraints, reference, seed,
-            n_initial, algorithm,
+            n_initial, algorithm, _bounds(given.get("constraints"), n_constraints),
         )  # fmt: skip
 
     @property
@@ -155,6 +192,15 @@ class Description:
             directions=self.directions,
             n_constraints=self.n_constraints,
         )
+
+
+def _bounds(given: Any, n_constraints: int) -> tuple[Bound, ...] | None:
+    """The bounds of a description; None in one that has none, as before they were written."""
+    if given is None:
+        return None
+    if not isinstance(given, list) or len(given) != n_constraints:
+        raise StudyDamaged("The constraints in the study's description do not fit their number.")
+    return tuple(Bound.from_json(one) for one in given)
 
 
 def named_objectives(objectives: Objectives) -> tuple[tuple[str, ...], tuple[str, ...]]:

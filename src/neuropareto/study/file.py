@@ -15,6 +15,7 @@ from neuropareto.algorithm import Algorithm
 from neuropareto.optimizer import start_design_size
 from neuropareto.space import Space
 from neuropareto.study.algorithms import algorithm_in, algorithm_of
+from neuropareto.study.description import Bound
 from neuropareto.study.errors import StudyError
 from neuropareto.study.limits import FailureStop, Limits, Retries
 from neuropareto.study.readings import Constraint
@@ -28,6 +29,7 @@ from neuropareto.study.sections import (
     space_of,
 )
 from neuropareto.study.simulator import Simulator
+from neuropareto.study.spec import matches
 from neuropareto.study.study import Study
 from neuropareto.study.toml_table import StudyFileError, Table, load
 
@@ -61,7 +63,7 @@ class StudyFile:
             return Study.create(
                 self.store, self.space, self.objectives, self.algorithm, seed=self.seed,
                 n_initial=self.initial, n_constraints=len(self.constraints),
-                reference_point=self.reference_point, name=self.name,
+                reference_point=self.reference_point, name=self.name, bounds=self.bounds,
             )  # fmt: skip
         study = Study.open(self.store, take_over=take_over)
         try:
@@ -74,13 +76,16 @@ class StudyFile:
     def check_same(self, study: Study) -> None:
         """Raise StudyError if the study was begun with other variables, objectives or constraints."""
         stored = study.description
-        pairs = {
+        pairs: dict[str, tuple[Any, Any]] = {
             "variables": (stored.space.variables, self.space.variables),
+            # With their order: results are told by position.
             "objectives": (
-                dict(zip(stored.objectives, stored.directions, strict=True)),
-                self.objectives,
+                list(zip(stored.objectives, stored.directions, strict=True)),
+                list(self.objectives.items()),
             ),
-            "constraints": (stored.n_constraints, len(self.constraints)),
+            "constraints": (stored.n_constraints, len(self.constraints))
+            if stored.bounds is None
+            else (stored.bounds, self.bounds),
         }
         for what, (then, now) in pairs.items():
             if then != now:
@@ -88,6 +93,32 @@ class StudyFile:
                     f"The {what} in {self.path.name} are not those that {self.store.name} was begun "
                     f"with; restore them, or begin anew with another `store` in {self.path.name}."
                 )
+
+
+    def ignored(self, study: Study) -> tuple[str, ...]:
+        """What this file says otherwise than when the study was begun, and what has no effect now."""
+        stored = study.description
+        by_budget = _usual_initial(self.space, self.budget)
+        changed = {
+            "seed": self.seed != stored.seed,
+            "initial": self.initial not in (stored.n_initial, by_budget),
+            "reference": self.reference_point != stored.reference_point,
+            "[algorithm]": not matches(self.algorithm, stored.algorithm),
+        }
+        return tuple(name for name, other in changed.items() if other)
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """What the constraints ask for, in their order."""
+        return tuple(
+            Bound(name, "at_most" if c.sign > 0 else "at_least", c.bound)
+            for name, c in self.constraints.items()
+        )
+
+
+def _usual_initial(space: Space, budget: int) -> int:
+    """The size of the start design where the file does not say it."""
+    return min(start_design_size(space.d), max(1, 2 * budget // 3))
 
 
 def read(path: Path) -> StudyFile:
@@ -121,9 +152,7 @@ def read(path: Path) -> StudyFile:
         name=name,
         budget=budget,
         seed=root.whole("seed", 0, least=0),
-        initial=root.whole(
-            "initial", min(start_design_size(space.d), max(1, 2 * budget // 3)), least=0
-        ),
+        initial=root.whole("initial", _usual_initial(space, budget), least=0),
         workers=root.whole("workers", 1),
         batch=root.whole("batch") if "batch" in root.values else None,
         engine=root.text("engine", "processes"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from types import TracebackType
@@ -26,7 +26,13 @@ from neuropareto.problem import Problem
 from neuropareto.result import Result, result_of
 from neuropareto.space import Array, Space, SpaceLike
 from neuropareto.study import events as log
-from neuropareto.study.description import READING, Description, Objectives, named_objectives
+from neuropareto.study.description import (
+    READING,
+    Bound,
+    Description,
+    Objectives,
+    named_objectives,
+)
 from neuropareto.study.errors import StudyDamaged, StudyError
 from neuropareto.study.events import Event, plain, shortened
 from neuropareto.study.limits import FailureStop, Limits, Retries
@@ -74,10 +80,12 @@ class Study:
         n_constraints: int = 0,
         reference_point: npt.ArrayLike | None = None,
         name: str = "",
+        bounds: Sequence[Bound] | None = None,
     ) -> Study:
         """A new study at ``path``, which must not exist.
 
         ``objectives`` is their number, a list of names, or {name: "minimize" or "maximize"}.
+        ``bounds`` keeps what the constraints mean, for whoever opens the study later.
         """
         names, directions = named_objectives(objectives)
         optimizer = Optimizer(
@@ -85,7 +93,7 @@ class Study:
             directions=directions, n_constraints=n_constraints,
         )  # fmt: skip
         description = Description.of(
-            optimizer, objectives, reference_point=reference_point, name=name
+            optimizer, objectives, reference_point=reference_point, name=name, bounds=bounds
         )
         return cls._ready(Store.create(path, description.to_json()), algorithm)
 
