@@ -210,6 +210,19 @@ def test_from_init_to_report(
         assert study.imported == 16 and study.finished == 0
 
 
+def test_a_study_is_imported_from_another_and_stays_as_it_is(
+    girder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", str(girder), "--trust", "--budget", "6", "--quiet"]) == 0
+    before = (girder / "study.db").read_bytes()
+    (tmp_path / "new.toml").write_text(
+        (girder / "study.toml").read_text().split("[evaluation]")[0]
+    )
+    assert cli.main(["import", str(tmp_path / "new.toml"), str(girder / "study.db")]) == 0
+    assert "6 results and 0 failures taken in" in capsys.readouterr().err
+    assert (girder / "study.db").read_bytes() == before
+
+
 def test_init_overwrites_nothing(girder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (girder / "input.template").write_text("mine")
     assert cli.main(["init", str(girder)]) == 1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from neuropareto import Categorical, Integer, RandomSearch, Real
 from neuropareto.space import Array
 from neuropareto.study import Study
+from neuropareto.study.description import Bound
 from neuropareto.study.exchange import (
     export_csv,
     export_json,
@@ -22,6 +25,7 @@ from neuropareto.study.exchange import (
     import_csv,
     import_optuna,
     import_pymoo,
+    import_study,
     records,
 )
 
@@ -74,9 +78,10 @@ def test_csv_goes_round_with_all_digits(study: Study, memory_disk: Path) -> None
     path = export_csv(study, memory_disk / "a.csv")
     with make(memory_disk / "second", seed=9) as second:
         report = import_csv(second, path)
-        assert (report.told, report.failed, report.skipped) == (9, 4, ())
+        assert (report.told, report.failed, len(report.skipped)) == (9, 2, 2)
+        assert report.skipped[0] == "line 14: it is pending and not filled in"
         assert as_set(second) == as_set(study)
-        assert second.finished == 0 and second.imported == 13
+        assert second.finished == 0 and second.imported == 11
         again = import_csv(second, path)
         assert (again.told, again.failed, len(again.skipped)) == (0, 0, 13)
         assert "known already" in again.skipped[0]
@@ -111,6 +116,35 @@ def test_pending_points_can_be_filled_in_by_hand(study: Study, memory_disk: Path
     report = import_csv(study, filled)
     assert report.told == 1 and study.finished == finished + 1
     assert study.pending.ids == waiting[1:]
+
+
+@pytest.mark.parametrize("status", ["pending", "", "failed"])
+def test_a_row_that_is_not_filled_in_stays_pending_unless_it_failed(
+    study: Study, memory_disk: Path, status: str
+) -> None:
+    path = export_csv(study, memory_disk / "a.csv")
+    waiting = study.pending.ids
+    path.write_text(path.read_text().replace(",pending,", f",{status},"))
+    report = import_csv(study, path)
+    if status == "failed":
+        assert (report.told, report.failed, len(study.pending)) == (0, 2, 0)
+    else:
+        assert (report.told, report.failed, study.pending.ids) == (0, 0, waiting)
+        assert sum("pending and not filled in" in line for line in report.skipped) == 2
+
+
+@pytest.mark.parametrize(
+    "cells", [b"0.5,3,a,True,1,2,\xff\n", b"0.5,3,a,True,1,2," + b"7" * 140_000 + b"\n"]
+)
+def test_what_is_no_csv_file_is_named_and_nothing_is_recorded(
+    memory_disk: Path, cells: bytes
+) -> None:
+    path = memory_disk / "a.csv"
+    path.write_bytes(b"rate,n,kind,flag,cost,yield,g1\n0.25,3,a,True,,,\n" + cells)
+    with make(memory_disk / "a") as study:
+        with pytest.raises(ValueError, match=r"^a\.csv is no CSV file in UTF-8"):
+            import_csv(study, path)
+        assert study.imported == 0
 
 
 @pytest.mark.parametrize(
@@ -245,6 +279,117 @@ def test_optuna_with_other_directions_is_refused(memory_disk: Path) -> None:
     theirs = optuna.create_study(directions=["minimize", "minimize"])
     with make(memory_disk / "a") as study, pytest.raises(ValueError, match="both must agree"):
         import_optuna(study, theirs)
+
+
+def test_optuna_never_writes_into_a_study(study: Study, memory_disk: Path) -> None:
+    quiet_optuna()
+    study.close()
+    path = memory_disk / "first"
+    before = path.read_bytes()
+    with make(memory_disk / "second") as second:
+        for source in (path, str(path), f"sqlite:///{path}"):
+            with pytest.raises(ValueError, match="is a NeuroPareto study"):
+                import_optuna(second, source)
+        with pytest.raises(ValueError, match="is a NeuroPareto study"):
+            export_optuna(second, f"sqlite:///{path}", "x")
+    assert path.read_bytes() == before
+    Study.open(path).close()
+
+
+def test_only_a_database_of_optuna_is_handed_to_optuna(memory_disk: Path) -> None:
+    quiet_optuna()
+    path = memory_disk / "other.db"
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE cake (layers)")
+    before = path.read_bytes()
+    with make(memory_disk / "a") as study:
+        with pytest.raises(ValueError, match="no database of Optuna"):
+            import_optuna(study, path)
+        with pytest.raises(FileNotFoundError):
+            import_optuna(study, f"sqlite:///{memory_disk}/nothing.db")
+    assert path.read_bytes() == before and not (memory_disk / "nothing.db").exists()
+
+
+def test_an_optuna_study_that_is_not_there_or_there_already_is_named(
+    study: Study, memory_disk: Path
+) -> None:
+    quiet_optuna()
+    path = memory_disk / "optuna.sqlite3"
+    export_optuna(study, f"sqlite:///{path}", "exported")
+    with pytest.raises(ValueError, match="holds a study 'exported' already"):
+        export_optuna(study, f"sqlite:///{path}", "exported")
+    with pytest.raises(ValueError, match="no study called 'other'"):
+        import_optuna(study, path, "other")
+
+
+# -- studies --
+
+
+def test_the_evaluations_of_another_study(study: Study, memory_disk: Path) -> None:
+    study.close()
+    path = memory_disk / "first"
+    before = path.read_bytes()
+    with make(memory_disk / "second", seed=9) as second:
+        report = import_study(second, path)
+        assert (report.told, report.failed, len(report.skipped)) == (9, 2, 0)
+        assert second.imported == 11 and second.finished == 0
+        reasons = {failure.reason for failure in second.optimizer.failures}
+        assert 'line one\nline "two", and so on' in reasons
+        again = import_study(second, path)
+        assert (again.told, again.failed, len(again.skipped)) == (0, 0, 11)
+        assert "known already" in again.skipped[0]
+    with Study.view(path) as first, Study.view(memory_disk / "second") as second:
+        assert as_set(second) == as_set(first)
+    assert path.read_bytes() == before
+
+
+def test_another_study_is_matched_by_name(memory_disk: Path) -> None:
+    bounds = Bound("h", "at_most", 1.0), Bound("k", "at_least", 2.0)
+    space = {"a": (0.0, 1.0), "b": (2.0, 3.0)}
+    with Study.create(
+        memory_disk / "a",
+        space,
+        ["f", "g"],
+        RandomSearch(),
+        seed=1,
+        n_constraints=2,
+        bounds=bounds,
+    ) as first:
+        first.tell([[0.5, 2.5]], [[1.0, 2.0]], [[3.0, 4.0]])
+    turned = {"b": (2.0, 3.0), "a": (0.0, 1.0)}
+    with Study.create(
+        memory_disk / "b", turned, ["g", "f"], RandomSearch(), seed=1, n_constraints=2,
+        bounds=bounds[::-1],
+    ) as second:  # fmt: skip
+        assert import_study(second, memory_disk / "a").told == 1
+        assert second.optimizer.X.tolist() == [[2.5, 0.5]]
+        assert second.optimizer.F.tolist() == [[2.0, 1.0]]
+        assert second.optimizer.archive.G.tolist() == [[4.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    ("space", "goals", "c", "bounds", "word"),
+    [
+        ({"x": (0, 1)}, ["f"], 1, None, "variables"),
+        ({"a": (0, 1)}, ["q"], 1, None, "objectives"),
+        ({"a": (0, 1)}, ["f"], 2, None, "constraints"),
+        ({"a": (0, 1)}, ["f"], 1, [Bound("h", "at_most", 2.0)], "constraints"),
+    ],
+)
+def test_another_study_must_be_about_the_same(
+    memory_disk: Path, space: Any, goals: Any, c: int, bounds: Any, word: str
+) -> None:
+    known = [Bound("h", "at_most", 1.0)]
+    Study.create(
+        memory_disk / "a", {"a": (0, 1)}, ["f"], RandomSearch(), seed=1, n_constraints=1, bounds=known
+    ).close()  # fmt: skip
+    with (
+        Study.create(
+            memory_disk / "b", space, goals, RandomSearch(), seed=1, n_constraints=c, bounds=bounds
+        ) as study,
+        pytest.raises(ValueError, match=f"other {word}"),
+    ):
+        import_study(study, memory_disk / "a")
 
 
 # -- pymoo --

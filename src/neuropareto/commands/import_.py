@@ -1,4 +1,7 @@
-"""neuropareto import: earlier evaluations, from a CSV file or an Optuna storage, as a warm start."""
+"""neuropareto import: earlier evaluations as a warm start.
+
+From a CSV file, another study's database, or an Optuna storage; the source is only read.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,23 @@ from pathlib import Path
 
 from neuropareto.commands.target import target_of
 from neuropareto.study import exchange
+from neuropareto.study.gate import is_study
 
 
 def main(argv: Sequence[str]) -> int:
     """Add evaluations; those that do not fit are named."""
     parser = argparse.ArgumentParser(prog="neuropareto import", description=__doc__)
     parser.add_argument("study", type=Path, metavar="STUDY")
-    parser.add_argument("source", metavar="SOURCE", help="a CSV file, or an Optuna storage")
+    parser.add_argument(
+        "source", metavar="SOURCE", help="a CSV file, a study's database, or an Optuna storage"
+    )
     parser.add_argument("--name", help="which study of an Optuna storage")
     options = parser.parse_args(argv)
     with target_of(options.study).open() as study:
         if Path(options.source).suffix == ".csv":
             found = exchange.import_csv(study, options.source)
+        elif is_study(Path(options.source)):
+            found = exchange.import_study(study, options.source)
         else:
             found = exchange.import_optuna(study, options.source, options.name)
     for line in found.skipped:

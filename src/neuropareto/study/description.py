@@ -45,7 +45,9 @@ class Bound:
                 return cls(name, "at_most", value)
             case {"name": str(name), "at_least": float(value)} if math.isfinite(value):
                 return cls(name, "at_least", value)
-        raise StudyDamaged(f"A constraint in the study's description is unreadable: {given!r:.80}.")
+        raise StudyDamaged(
+            f"A constraint in the study's description is unreadable: {given!r:.80}."
+        )
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Exchange: earlier evaluations into a study as a warm start, and a study's evaluations out.
 
-In: CSV, Optuna storages, pymoo results. Out: CSV, JSON, Parquet, Optuna. Rows that do not fit the
-study, or are in it already, are left out and named in the report, never silently. Columns carry
-the names of variables and objectives, constraints are g1, g2, ...; objectives are in the user's
-own directions.
+In: CSV, other studies, Optuna storages, pymoo results. Out: CSV, JSON, Parquet, Optuna. Rows that do
+not fit the study, or are in it already, are left out and named in the report, never silently.
+Columns carry the names of variables and objectives, constraints are g1, g2, ...; objectives are in
+the user's own directions.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 from neuropareto.problem import signs
 from neuropareto.space import Array, Categorical, Integer, Space, Variable
+from neuropareto.study import gate
 from neuropareto.study.description import Description
 from neuropareto.study.events import Asked, Failed, Told
 from neuropareto.study.study import Study
@@ -38,12 +40,17 @@ class Imported:
 
 @dataclass(frozen=True, eq=False)
 class _Evaluation:
-    """An earlier evaluation: its point, objectives (None: failed), constraints, and its place."""
+    """An earlier evaluation: its point, objectives (None: failed), constraints, and its place.
+
+    ``status`` is what a source says of one without values: "failed", "pending", or nothing ("").
+    """
 
     point: Mapping[str, Any] | Array
     values: Sequence[Any] | None
     limits: Sequence[Any]
     where: str
+    status: str = "failed"
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,21 +89,30 @@ class _Columns:
 def import_csv(study: Study, path: str | os.PathLike[str]) -> Imported:
     """Add the rows of a CSV file with a header: variables, objectives and g1, g2, ... by name.
 
-    A row without objective values is recorded as a failure. Other columns are ignored. A row whose
-    point is pending becomes that trial's result.
+    A row whose point is pending becomes that trial's result. A row without objective values is
+    recorded as a failure, unless its status or its point is pending: then it is left out. Other
+    columns are ignored.
     """
-    columns = _Columns.of(study.description)
-    with Path(path).open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file)
-        header = list(reader.fieldnames or ())
-        for name in (*columns.variables, *columns.objectives, *columns.limits):
-            if name not in header:
-                raise ValueError(
-                    "The CSV file needs a column for every variable, objective and constraint, but "
-                    f"{name!r} is missing; its header begins with {header[:20]}."
-                )
-        space = study.description.space
-        return _add(study, (_from_csv(row, reader.line_num, columns, space) for row in reader))
+    columns, space = _Columns.of(study.description), study.description.space
+    # All of the file before any of it is recorded: it may turn out to be none at its end.
+    header, rows = _table(Path(path))
+    for name in (*columns.variables, *columns.objectives, *columns.limits):
+        if name not in header:
+            raise ValueError(
+                "The CSV file needs a column for every variable, objective and constraint, but "
+                f"{name!r} is missing; its header begins with {header[:20]}."
+            )
+    return _add(study, (_from_csv(row, line, columns, space) for line, row in rows))
+
+
+def _table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str | None]]]]:
+    """Header of a CSV file, and its rows with their line numbers."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            return list(reader.fieldnames or ()), [(reader.line_num, row) for row in reader]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path.name} is no CSV file in UTF-8: {error}.") from None
 
 
 def _from_csv(
@@ -110,9 +126,8 @@ def _from_csv(
         )
     }
     values = [cells[name] or math.nan for name in columns.objectives]
-    return _Evaluation(
-        point, values, [cells[name] or math.nan for name in columns.limits], f"line {line}"
-    )
+    limits = [cells[name] or math.nan for name in columns.limits]
+    return _Evaluation(point, values, limits, f"line {line}", cells.get(columns.others[1], ""))
 
 
 def _cell(text: str, variable: Variable) -> Any:
@@ -146,16 +161,70 @@ def import_pymoo(study: Study, result: Any) -> Imported:
     return _add(study, found.values())
 
 
+def import_study(study: Study, path: str | os.PathLike[str]) -> Imported:
+    """Add the finished evaluations of another study, failures too; its file is only read.
+
+    Variables, objectives and constraints are matched by name and must be the same; constraints by
+    order where a study knows only their number. What is pending there is left out.
+    """
+    with Study.view(path) as other:
+        theirs, ours = other.description, study.description
+        _order(theirs.space.names, ours.space.names, "variables")
+        f_order = _order(theirs.objectives, ours.objectives, "objectives")
+        counted = range(theirs.n_constraints), range(ours.n_constraints)
+        named = theirs.bounds is not None and ours.bounds is not None
+        bounds = (theirs.bounds or (), ours.bounds or ())
+        g_order = _order(*(bounds if named else counted), "constraints")
+        found = [_from_study(e, x, theirs.space, f_order, g_order) for e, x in _ended(other)]
+    return _add(study, found)
+
+
+def _order(theirs: Sequence[Any], ours: Sequence[Any], what: str) -> list[int]:
+    """Where each of ``ours`` stands among ``theirs``; ValueError if they are not the same."""
+    if len(theirs) != len(ours) or set(theirs) != set(ours):
+        raise ValueError(
+            f"The study to import from has other {what} than this one; import from one that has "
+            "the same."
+        )
+    places = {one: i for i, one in enumerate(theirs)}
+    return [places[one] for one in ours]
+
+
+def _from_study(
+    event: Told | Failed, x: Array, space: Space, f_order: list[int], g_order: list[int]
+) -> _Evaluation:
+    where = f"event {event.seq}"
+    if isinstance(event, Failed):
+        return _Evaluation(space.as_dict(x), None, (), where, reason=event.reason)
+    f, g = event.f[f_order].tolist(), event.g[g_order].tolist()
+    return _Evaluation(space.as_dict(x), f, g, where)
+
+
+def _ended(study: Study) -> Iterator[tuple[Told | Failed, Array]]:
+    """Every result and failure in order of arrival, with its point."""
+    places: dict[int | None, Array] = {}
+    for event in study.events():
+        if isinstance(event, Asked):
+            places[event.trial] = event.x
+        elif isinstance(event, (Told, Failed)):
+            yield event, places.pop(event.trial) if event.x is None else event.x
+
+
 def import_optuna(study: Study, source: Any, name: str | None = None) -> Imported:
     """Add the finished trials of an Optuna study: the object, a storage URL, or a file.
 
     Parameters are matched by name, objectives by order; directions must agree. Failed and pruned
-    trials are recorded as failures. Nothing that Optuna pickled is unpickled here.
+    trials are recorded as failures. Nothing that Optuna pickled is unpickled here, and a file is
+    only read.
     """
     optuna = _extra("optuna")
     given = source
     if not isinstance(source, optuna.study.Study):
-        given = optuna.load_study(study_name=name, storage=_optuna_storage(source))
+        storage = _optuna_storage(source)
+        try:
+            given = optuna.load_study(study_name=name, storage=storage)
+        except KeyError:
+            raise ValueError(f"The storage of Optuna has no study called {name!r}.") from None
     directions = tuple(d.name.lower() for d in given.directions)
     if directions != study.description.directions:
         raise ValueError(
@@ -175,14 +244,39 @@ def _from_optuna(trial: Any) -> _Evaluation:
 
 
 def _optuna_storage(source: Any) -> Any:
-    if not isinstance(source, (str, os.PathLike)) or "://" in os.fspath(source):
+    """A storage to read from; a file is checked first, because Optuna adds its tables to any."""
+    path = _optuna_file(source)
+    if path is None:
         return source
-    path = Path(source)
+    _refuse_study(path)
     with path.open("rb") as file:
         if file.read(15) == b"SQLite format 3":
-            return f"sqlite:///{path.absolute()}"
+            if not gate.has_table(path, "studies"):
+                raise ValueError(
+                    f"{gate.shown(path)} is no database of Optuna: it has no table `studies`; give "
+                    "one that Optuna wrote."
+                )
+            return f"sqlite:///file:{quote(str(path.absolute()))}?mode=ro&uri=true"
     journal = _extra("optuna").storages.journal
     return _extra("optuna").storages.JournalStorage(journal.JournalFileBackend(str(path)))
+
+
+def _optuna_file(storage: Any) -> Path | None:
+    """The file behind a path or a plain sqlite:/// URL; None for every other storage."""
+    if not isinstance(storage, (str, os.PathLike)):
+        return None
+    text = os.fspath(storage)
+    if "?" not in text:
+        text = text.removeprefix("sqlite:///")
+    return None if "://" in text else Path(text)
+
+
+def _refuse_study(path: Path) -> None:
+    if gate.is_study(path):
+        raise ValueError(
+            f"{gate.shown(path)} is a NeuroPareto study, and Optuna would damage it; to take its "
+            "evaluations in, use `neuropareto import` or import_study."
+        )
 
 
 def _add(study: Study, found: Iterable[_Evaluation]) -> Imported:
@@ -191,6 +285,7 @@ def _add(study: Study, found: Iterable[_Evaluation]) -> Imported:
     m, c = len(description.objectives), description.n_constraints
     known = {_place(x) for x in study.optimizer.X}
     known |= {_place(f.x) for f in study.optimizer.failures}
+    waiting = {_place(x) for x in study.pending.X}
     good: list[tuple[Array, list[float], list[float]]] = []
     failed, skipped = 0, []
     for one in found:
@@ -200,7 +295,10 @@ def _add(study: Study, found: Iterable[_Evaluation]) -> Imported:
                 raise ValueError("its point is known already")
             values, limits = [float(v) for v in one.values or ()], [float(v) for v in one.limits]
             if one.values is None or not np.isfinite([*values, *limits]).all():
-                study.fail(x[None], f"imported without a result ({one.where})", kind="invalid")
+                if one.status == "pending" or (one.status != "failed" and _place(x) in waiting):
+                    raise ValueError("it is pending and not filled in")
+                reason = one.reason or f"imported without a result ({one.where})"
+                study.fail(x[None], reason, kind="invalid")
                 failed += 1
             elif (len(values), len(limits)) != (m, c):
                 raise ValueError(
@@ -308,18 +406,19 @@ def export_optuna(study: Study, storage: Any, name: str) -> Any:
     distributions = {
         n: _distribution(v, optuna) for n, v in zip(space.names, space.variables, strict=True)
     }
-    target = optuna.create_study(
-        storage=storage, study_name=name, directions=list(study.description.directions)
-    )
+    if (path := _optuna_file(storage)) is not None:
+        _refuse_study(path)
+    try:
+        target = optuna.create_study(
+            storage=storage, study_name=name, directions=list(study.description.directions)
+        )
+    except optuna.exceptions.DuplicatedStudyError:
+        raise ValueError(
+            f"The storage holds a study {name!r} already; write to another file."
+        ) from None
     states = optuna.trial.TrialState
-    places: dict[int | None, Array] = {}
     trials = []
-    for event in study.events():
-        if isinstance(event, Asked):
-            places[event.trial] = event.x
-        if not isinstance(event, (Told, Failed)):
-            continue
-        x = places.pop(event.trial) if event.x is None else event.x
+    for event, x in _ended(study):
         if isinstance(event, Told):
             outcome = {"state": states.COMPLETE, "values": event.f.tolist()}
             # The form that all versions of Optuna read.

@@ -94,7 +94,6 @@ class StudyFile:
                     f"with; restore them, or begin anew with another `store` in {self.path.name}."
                 )
 
-
     def ignored(self, study: Study) -> tuple[str, ...]:
         """What this file says otherwise than when the study was begun, and what has no effect now."""
         stored = study.description

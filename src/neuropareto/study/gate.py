@@ -121,6 +121,31 @@ def existing(path: str | os.PathLike[str]) -> Path:
     return place
 
 
+def is_study(path: Path) -> bool:
+    """Whether a file has the identity of a study.
+
+    Never read through a plain handle: closing one drops the locks that SQLite holds on the file.
+    """
+    return _asked(path, schema.IDENTITY) == schema.APPLICATION_ID
+
+
+def has_table(path: Path, name: str) -> bool:
+    """Whether a file is a database with a table of that name."""
+    return bool(_asked(path, schema.HAS_TABLE, name))
+
+
+def _asked(path: Path, question: str, *values: str) -> Any:
+    """The answer of a file, which is only read, to one question; None if it is no database."""
+    if not path.is_file():
+        return None
+    try:
+        place = f"{path.absolute().as_uri()}?mode=ro"
+        with contextlib.closing(sqlite3.connect(place, uri=True)) as connection:
+            return connection.execute(question, values).fetchone()[0]
+    except (sqlite3.Error, UnicodeDecodeError):
+        return None
+
+
 # -- checks and claims --
 
 

@@ -75,6 +75,7 @@ USER_VERSION = "PRAGMA user_version"
 QUICK_CHECK = "PRAGMA quick_check(20)"
 # Cut short, because a file from elsewhere may hold names of any length.
 OBJECTS = "SELECT type, substr(name, 1, 200), substr(sql, 1, 5000) FROM sqlite_master LIMIT 50"
+HAS_TABLE = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
 READ_ONLY = "PRAGMA query_only = ON"
 COPY_INTO = "VACUUM INTO ?"
 
