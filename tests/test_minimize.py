@@ -108,6 +108,60 @@ def test_an_odd_answer_late_in_a_run_is_one_failure() -> None:
     assert len(result.failures) == 1 and "shape (1, 2)" in result.failures[0].reason
 
 
+class Attached:
+    """A tensor that still knows its gradient: it does not become an array."""
+
+    def __array__(self, dtype: object = None, copy: object = None) -> Array:
+        raise RuntimeError("call detach first")
+
+
+@pytest.mark.parametrize("odd", [(1.0, 2.0, 3.0), Attached(), SystemExit(3), GeneratorExit()])
+def test_whatever_comes_late_in_a_run_is_one_failure(odd: Any) -> None:
+    seen: list[Array] = []
+
+    def sometimes(x: Array) -> Any:
+        seen.append(x)
+        if len(seen) != 12:
+            return f(x), [x[0] - 2.0]
+        if isinstance(odd, BaseException):
+            raise odd
+        return odd
+
+    result = short(sometimes, n_constraints=1)
+    assert len(result.F) == 19 and len(result.failures) == 1
+
+
+def test_a_reference_point_is_checked_before_anything_is_paid_for() -> None:
+    calls: list[Array] = []
+    with pytest.raises(ValueError, match="reference point needs 2 values"):
+        short(lambda x: calls.append(x) or f(x), reference_point=[1.0])
+    assert not calls
+
+
+@pytest.mark.parametrize(
+    "option", [{"directions": ["maximize", "minimize"]}, {"n_constraints": 1}]
+)
+def test_a_problem_is_not_told_what_it_is(option: dict[str, Any]) -> None:
+    task = Problem(
+        "task", Space.of([(0, 1)] * 2), 2, lambda X: np.stack([X[:, 0], 1 - X[:, 0]], 1)
+    )
+    with pytest.raises(ValueError, match="brings its own"):
+        run(task, budget=9, algorithm=RandomSearch(), progress=False, **option)
+
+
+def test_penalties_as_large_as_numbers_get_do_no_harm(tmp_path: Path) -> None:
+    """Hypervolume overflows; the run, its constraints and its files do not."""
+    huge = float(np.finfo(np.float64).max)
+
+    def punished(x: Array) -> Any:
+        return ([1e200, 1e200], [huge, huge]) if x[0] > 0.5 else (f(x), [-1.0, -1.0])
+
+    result = short(punished, n_constraints=2)
+    assert len(result.F) == 20 and np.isfinite(result.front.F).all() and len(result.front)
+    written = json.loads(result.to_json(tmp_path / "run.json").read_text(encoding="utf-8"))
+    assert len(written["F"]) == 20
+
+
 def test_constraints() -> None:
     def limited(x: Array) -> tuple[list[float], list[float]]:
         return [*f(x)], [float(0.5 - x[0])]
@@ -176,6 +230,13 @@ def test_the_default_start_design_leaves_a_third_of_a_small_budget() -> None:
         ({"space": [(0, np.nan)]}, "x1 must be finite"),
         ({"reference_point": [1.0]}, "reference point needs 2 values"),
         ({"directions": ["minimize"]}, "for each of 2 objectives"),
+        ({"directions": "maximize"}, r"for each of 2 objectives, got \('maximize',\)"),
+        ({"n_initial": "5"}, "n_initial must be a whole number >= 0"),
+        ({"n_constraints": "1"}, "n_constraints must be a whole number >= 0"),
+        ({"algorithm": "nsga2"}, "must be an object like .*got 'nsga2'"),
+        ({"algorithm": NSGA2}, "must be an object like .*NSGA2"),
+        ({"n_objectives": 9}, "1 to 8 objectives.*got 9"),
+        ({"objective": lambda x: (1, 2, 3), "n_constraints": 1}, "does not fit.*a pair"),
     ],
 )
 def test_wrong_input_gets_a_clear_error(options: dict[str, Any], words: str) -> None:

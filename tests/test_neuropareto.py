@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import pytest
 from neuropareto import NeuroPareto, Optimizer, minimize, pareto
 from neuropareto.ablations import ABLATIONS, INGREDIENTS
 from neuropareto.acquisition import LearnedAcquisition, SurrogateEstimate
-from neuropareto.candidates import RankConditioned, Several, SurrogateDescent
+from neuropareto.candidates import Pool, RankConditioned, Several, SurrogateDescent
 from neuropareto.classifier import RankClassifier
 from neuropareto.problems import problem
 from neuropareto.screening import TwoStage
@@ -108,6 +108,34 @@ def test_a_front_on_the_edge_of_what_is_feasible_is_found(most: float) -> None:
     norms = np.linalg.norm(result.front.F, axis=1)
     assert len(norms) >= 12 and norms.min() >= radius - 1e-9
     assert np.median(norms) < radius + 0.02
+
+
+def test_a_constraint_that_only_says_no_does_not_stop_it() -> None:
+    """Nothing feasible, and a constraint of one value: no front, and no slope to follow."""
+    optimizer = Optimizer([(0, 1)] * 4, 2, NeuroPareto(), seed=1, n_initial=12, n_constraints=1)
+    for n in (12, 4, 4):
+        batch = optimizer.ask(n)
+        optimizer.tell(batch, conflicting(batch.X, 2), np.ones((n, 1)))
+    assert len(optimizer.archive) == 20
+
+
+@dataclass(frozen=True)
+class Defect:
+    """A stage with a mistake in it."""
+
+    def generate(self, *given: object, **named: object) -> Pool:
+        raise IndexError("a mistake of ours")
+
+
+def test_a_defect_costs_a_round_and_not_the_study() -> None:
+    optimizer = Optimizer(
+        [(0, 1)] * 4, 2, replace(SMALL, candidates=Defect()), seed=0, n_initial=12
+    )
+    batch = optimizer.ask(12)
+    optimizer.tell(batch, conflicting(batch.X, 2))
+    with pytest.warns(RuntimeWarning, match="IndexError: a mistake of ours.*report"):
+        assert len(optimizer.ask(5).X) == 5
+    assert "a mistake of ours" in optimizer.notes[-1]["quasi_random"]
 
 
 def test_failed_points_do_not_stop_it() -> None:

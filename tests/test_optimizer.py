@@ -120,6 +120,20 @@ def test_failures_and_nan_are_kept_apart() -> None:
     assert o.succeeded.tolist() == [False, False, True]
 
 
+def test_a_simulator_may_change_the_array_that_it_is_given() -> None:
+    """x *= 1000, to other units, in place: the point that was asked for counts."""
+    o, other = optimizer(), optimizer()
+    batch, same = o.ask(6), other.ask(6)
+    kept, F = batch.X.copy(), f(batch.X)
+    for x in batch.X:
+        x *= 1000.0
+    o.tell(batch, F)
+    other.tell(same, F)
+    np.testing.assert_array_equal(o.X, kept)
+    np.testing.assert_array_equal(o.archive.U, other.archive.U)
+    np.testing.assert_array_equal(o.ask(4).X, other.ask(4).X)
+
+
 def test_maximised_objectives_are_turned_once() -> None:
     o = optimizer(directions=["minimize", "maximize"])
     batch = o.ask(2)

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuropareto.space import Categorical, Integer, Real, Space
+from neuropareto.space import Array, Categorical, Integer, Real, Space, numbers
 
 finite = st.floats(-1e9, 1e9, allow_nan=False, allow_infinity=False)
 
@@ -130,13 +131,18 @@ def test_snapping_is_idempotent() -> None:
         ("ab", "A space must be bounds"),
         ([Real(-1, 1, log=True)], "lower bound > 0"),
         ([Integer(0.5, 3)], "must be whole"),  # type: ignore[arg-type]
-        ([Categorical(("a",))], "at least two different choices"),
-        ([Categorical(("a", "a"))], "at least two different choices"),
+        ([Categorical(("a",))], "two choices that read differently"),
+        ([Categorical(("a", "a"))], "two choices that read differently"),
         ([Real(0, 1, name="a"), Real(0, 1, name="a")], "'a' occurs twice"),
         ([Real(0, 1, name="a\nb")], "printable"),
         ([Real(-1.7e308, 1.7e308)], "overflows"),
         ({"a": (1, 2, 3)}, r"must be \(lower, upper\)"),
         ([Real("0", 1)], "must be numbers"),  # type: ignore[arg-type]
+        ([Real(None, 1)], "must be numbers"),  # type: ignore[arg-type]
+        ([Categorical(("1", 1))], "two choices that read differently"),
+        ([Real(0, 1, name=5)], "must be a text"),  # type: ignore[arg-type]
+        ({1: (0, 1)}, "must be a text"),
+        ([Integer(0, 2**60)], r"within 2\*\*53"),
     ],
 )
 def test_bad_bounds_get_a_clear_error(form: object, words: str) -> None:
@@ -157,6 +163,19 @@ def test_bad_bounds_get_a_clear_error(form: object, words: str) -> None:
 def test_bad_points_get_a_clear_error(points: list[list[float]], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Space((Real(0, 1), Integer(0, 5))).check_points(points)
+
+
+def test_numbers_that_are_too_large_for_a_machine_word_are_numbers() -> None:
+    assert numbers([10**20, Fraction(1, 2)], "Values").tolist() == [1e20, 0.5]
+
+
+def test_what_does_not_become_an_array_is_refused() -> None:
+    class Attached:
+        def __array__(self, dtype: object = None, copy: object = None) -> Array:
+            raise RuntimeError("call detach first")
+
+    with pytest.raises(ValueError, match=r"Values must be .* got Attached .*detach"):
+        numbers(Attached(), "Values")
 
 
 def test_bad_dictionaries_get_a_clear_error() -> None:

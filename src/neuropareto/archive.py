@@ -158,7 +158,9 @@ class Archive:
     @cached_property
     def violation(self) -> Array:
         """Total constraint violation of each point, (n,); 0 for a feasible one."""
-        return _readonly(np.maximum(self.G, 0.0).sum(axis=1))
+        with np.errstate(over="ignore"):
+            total = np.maximum(self.G, 0.0).sum(axis=1)
+        return _readonly(np.minimum(total, np.finfo(np.float64).max))
 
     @cached_property
     def ranks(self) -> Indices:
@@ -175,7 +177,7 @@ class Archive:
         known, n_known = self._known_front or (np.empty(0, dtype=np.int64), 0)
         new = np.arange(n_known, self.n, dtype=np.int64)
         if self.c:
-            new = new[(np.maximum(self.G[n_known:], 0.0).sum(axis=1)) == 0]
+            new = new[(self.G[n_known:] <= 0.0).all(axis=1)]
         if len(new) == 1:
             front = pareto.front_after(known, self.F, int(new[0]))
         else:

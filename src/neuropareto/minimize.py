@@ -12,18 +12,18 @@ import secrets
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from neuropareto.algorithm import Algorithm
-from neuropareto.optimizer import Batch, Optimizer, Trial, start_design_size
+from neuropareto.optimizer import Batch, Optimizer, Trial, start_design_size, whole
 from neuropareto.problem import Problem
 from neuropareto.progress import Bar, Reporter, Silent
 from neuropareto.result import Result, present_hypervolume, result_of
-from neuropareto.space import Array, Space, SpaceLike
+from neuropareto.space import Array, Space, SpaceLike, numbers
 
 
 def minimize(  # noqa: PLR0913 - the front door: every option of a run, keyword-only
@@ -52,10 +52,12 @@ def minimize(  # noqa: PLR0913 - the front door: every option of a run, keyword-
     start design, but at most two thirds of the budget.
     """
     problem = _as_problem(objective, space, n_objectives, directions, n_constraints, vectorized)
-    budget, batch = _positive(budget, "budget"), _positive(batch, "batch")
+    budget, batch = whole(budget, "budget", least=1), whole(batch, "batch", least=1)
+    if reference_point is not None:
+        problem = replace(problem, reference_point=numbers(reference_point, "The reference point"))
     if n_initial is None:
         n_initial = min(start_design_size(problem.d), max(1, 2 * budget // 3))
-    elif n_initial > budget:
+    elif whole(n_initial, "n_initial", least=0) > budget:
         raise ValueError(
             f"The budget must cover the start design, got budget={budget} and "
             f"n_initial={n_initial}; raise the budget or lower n_initial."
@@ -69,7 +71,7 @@ def minimize(  # noqa: PLR0913 - the front door: every option of a run, keyword-
         directions=problem.directions,
         n_constraints=problem.n_constraints,
     )
-    reference = problem.reference_point if reference_point is None else reference_point
+    reference = problem.reference_point
     reporter: Reporter = Bar(budget, problem.name) if progress else Silent()
     began, interrupted = time.perf_counter(), False
     with reporter:
@@ -103,7 +105,9 @@ def _evaluate(
     for trials in [list(asked)] if at_once else [[t] for t in asked]:
         try:
             outcome = problem.objective(np.array([t.x for t in trials]))
-        except Exception:  # any error of the user's function is a failed evaluation
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # any error of the user's function, also SystemExit, is a failure
             optimizer.fail(trials, traceback.format_exc())
         else:
             _tell(optimizer, trials, outcome)
@@ -116,8 +120,8 @@ def _evaluate(
 
 
 def _tell(optimizer: Optimizer, trials: list[Trial], outcome: Any) -> None:
-    F, G = outcome if isinstance(outcome, tuple) and optimizer.n_constraints else (outcome, None)
     try:
+        F, G = _parted(outcome) if optimizer.n_constraints else (outcome, None)
         optimizer.tell(trials, F, G)
     except ValueError as error:
         # Before the first success a wrong shape is a mistake in the function, so it is said at
@@ -125,6 +129,18 @@ def _tell(optimizer: Optimizer, trials: list[Trial], outcome: Any) -> None:
         if not len(optimizer.archive):
             raise ValueError(f"The objective's return value does not fit. {error}") from None
         optimizer.fail(trials, str(error))
+
+
+def _parted(outcome: Any) -> tuple[Any, Any]:
+    """Objectives and constraints; without the latter it is the optimizer who complains."""
+    if not isinstance(outcome, tuple):
+        return outcome, None
+    if len(outcome) != 2:
+        raise ValueError(
+            "With constraints the function must return a pair (objectives, constraints), got "
+            f"{len(outcome)} values; write return (f1, f2), (g1, g2)."
+        )
+    return outcome
 
 
 @dataclass(frozen=True)
@@ -156,10 +172,12 @@ def _as_problem(
     vectorized: bool,
 ) -> Problem:
     if isinstance(objective, Problem):
-        if space is not None or (n_objectives not in (None, objective.n_objectives)):
+        own = (objective.n_objectives, objective.n_constraints, objective.directions)
+        given = (n_objectives or own[0], n_constraints or own[1], _words(directions) or own[2])
+        if space is not None or given != own:
             raise ValueError(
-                f"The problem {objective.name!r} brings its own space and objectives; leave out "
-                "space and n_objectives."
+                f"The problem {objective.name!r} brings its own space, objectives, directions and "
+                "constraints; leave out space, n_objectives, directions and n_constraints."
             )
         return objective
     if not callable(objective):
@@ -174,14 +192,15 @@ def _as_problem(
     return Problem(
         getattr(objective, "__name__", "objective"),
         Space.of(space),
-        _positive(n_objectives, "n_objectives"),
+        whole(n_objectives, "n_objectives", least=1),
         _Vectorized(objective) if vectorized else _Pointwise(objective),
-        n_constraints=n_constraints,
-        directions=tuple(directions) if directions is not None else None,
+        n_constraints=whole(n_constraints, "n_constraints", least=0),
+        directions=_words(directions),
     )
 
 
-def _positive(value: Any, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{what} must be a whole number >= 1, got {value!r}.")
-    return int(value)
+def _words(directions: Sequence[str] | None) -> tuple[str, ...] | None:
+    """A lone word counts as one direction, so that an error shows what was given."""
+    if directions is None:
+        return None
+    return (directions,) if isinstance(directions, str) else tuple(directions)

@@ -219,9 +219,9 @@ class Slides:
         if inside is None or not len(archive):
             return pool
         sets = [m for m in inside.modulators[: archive.m] if len(m.index)]
-        if not sets:
-            return pool
         parents = np.concatenate([pool.U, archive.U[archive.front_indices]])
+        if not sets or not len(parents):
+            return pool
         U = parents[rng.integers(len(parents), size=self.size)]
         columns = sorted({j for m in sets for j in _strong(m)[: self.top]})
         for j in columns:

@@ -9,6 +9,7 @@ part is a field; an ablation replaces one field by another value of the same con
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,14 +82,26 @@ class NeuroPareto:
     def propose(
         self, archive: Archive, q: int, *, pending: Array, memory: Memory | None, rng: Streams
     ) -> Proposal:
-        """One round; without a usable surrogate, quasi-random points and a note that says why."""
+        """One round; without a usable surrogate, quasi-random points and a note that says why.
+
+        So it is, with a warning, after any other error: a defect here must not stop a study.
+        """
         try:
             if len(archive) < 2:
                 raise NumericalFailure("fewer than two evaluations have succeeded")
             return self._round(archive, q, pending=pending, memory=memory, rng=rng)
         except NumericalFailure as error:
-            spread = qmc.Sobol(archive.d, rng=rng("quasi-random")).random_base2(q.bit_length())
-            return Proposal(spread[:q], memory, {"quasi_random": str(error)})
+            reason = str(error)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            warnings.warn(
+                f"A round of NeuroPareto failed and was replaced by quasi-random points ({reason}); "
+                "please report it.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        spread = qmc.Sobol(archive.d, rng=rng("quasi-random")).random_base2(q.bit_length())
+        return Proposal(spread[:q], memory, {"quasi_random": reason})
 
     def _round(
         self, archive: Archive, q: int, *, pending: Array, memory: Memory | None, rng: Streams

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from neuropareto.algorithm import Algorithm, Proposal
 from neuropareto.archive import Archive
+from neuropareto.hypervolume import MOST_OBJECTIVES
 from neuropareto.memory import Memory
 from neuropareto.problem import signs
 from neuropareto.randomness import Streams, stream
@@ -89,14 +90,19 @@ class Optimizer:
         n_constraints: int = 0,
     ) -> None:
         self.space = Space.of(space)
-        self.n_objectives = _whole(n_objectives, "n_objectives", least=1)
-        self.n_constraints = _whole(n_constraints, "n_constraints", least=0)
-        self.algorithm = algorithm
-        self.seed = _whole(seed, "seed", least=0)
+        self.n_objectives = whole(n_objectives, "n_objectives", least=1)
+        if self.n_objectives > MOST_OBJECTIVES:
+            raise ValueError(
+                f"There may be 1 to {MOST_OBJECTIVES} objectives, because hypervolume is computed for "
+                f"no more, got {self.n_objectives}; join some, or make them constraints."
+            )
+        self.n_constraints = whole(n_constraints, "n_constraints", least=0)
+        self.algorithm = _able(algorithm)
+        self.seed = whole(seed, "seed", least=0)
         self.directions = tuple(directions) if directions is not None else None
         self._signs = signs(directions, self.n_objectives)
         default = start_design_size(self.space.d)
-        self.n_initial = _whole(default if n_initial is None else n_initial, "n_initial", least=0)
+        self.n_initial = whole(default if n_initial is None else n_initial, "n_initial", least=0)
         self.archive = Archive.empty(self.space.d, self.n_objectives, self.n_constraints)
         self.failures: list[Failure] = []
         self.notes: list[dict[str, Any]] = []
@@ -113,7 +119,7 @@ class Optimizer:
 
     def ask(self, n: int = 1) -> Batch:
         """The next n points to evaluate; pending points are known to the algorithm."""
-        n = _whole(n, "The number of points to ask for", least=1)
+        n = whole(n, "The number of points to ask for", least=1)
         before = self._asked, self._rounds, self._design_used
         try:
             X = self.space.from_unit(self._from_design(n))
@@ -249,7 +255,6 @@ class Optimizer:
         ):
             trials = [_as_trial(t) for t in points]
             ids: list[int | None] = [t.id for t in trials]
-            X = np.array([t.x for t in trials]).reshape(-1, self.space.d)
             for trial in trials:
                 if trial.id not in self._open:
                     asked = "was told already" if trial.id < self._asked else "was never asked"
@@ -257,6 +262,8 @@ class Optimizer:
                         f"Trial {trial.id} {asked}; tell each proposed point once, or pass it as an "
                         "array to add an outside evaluation."
                     )
+            # Our own record of x: a simulator may have changed the array that it was given.
+            X = np.array([self._open[t.id].x for t in trials]).reshape(-1, self.space.d)
         else:
             X = self.space.check_points(np.atleast_2d(numbers(points, "Points")))  # type: ignore[arg-type]
             ids = self._match(X)
@@ -356,7 +363,17 @@ def _as_trial(given: Any) -> Trial:
     return given
 
 
-def _whole(value: Any, what: str, least: int) -> int:
+def _able(algorithm: Any) -> Algorithm:
+    if isinstance(algorithm, type) or not callable(getattr(algorithm, "propose", None)):
+        raise ValueError(
+            f"The algorithm must be an object like NeuroPareto() or NSGA2(), got {algorithm!r}; "
+            "neuropareto.algorithms() has them all by name."
+        )
+    return algorithm  # type: ignore[no-any-return]
+
+
+def whole(value: Any, what: str, least: int) -> int:
+    """``value`` as an int of at least ``least``, or a ValueError that names ``what``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{what} must be a whole number >= {least}, got {value!r}.")
     return int(value)

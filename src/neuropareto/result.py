@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -130,7 +131,8 @@ class Result:
             "failures": [{"x": f.x.tolist(), "reason": f.reason} for f in self.failures],
             "notes": [dict(note) for note in self.notes],
         }
-        Path(path).write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
+        text = json.dumps(_finite(document), allow_nan=False)
+        Path(path).write_text(text, encoding="utf-8")
         return Path(path)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -181,11 +183,21 @@ def result_of(
     )
 
 
+def _finite(value: Any) -> Any:
+    """``value`` with null for every number that JSON cannot express: nan and inf."""
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def present_hypervolume(optimizer: Optimizer, reference_point: npt.ArrayLike | None) -> float:
     """The hypervolume of the present front; the reference point is found as in :func:`result_of`."""
     sign = signs(optimizer.directions, optimizer.n_objectives)
     reference = sign * _reference(optimizer, reference_point)
-    return float(pareto.hypervolume(optimizer.archive.front, reference))
+    with np.errstate(over="ignore", invalid="ignore"):  # penalties of 1e200 overflow: inf
+        return float(pareto.hypervolume(optimizer.archive.front, reference))
 
 
 def _reference(optimizer: Optimizer, given: npt.ArrayLike | None) -> Array:
@@ -207,7 +219,8 @@ def _history(F: Array, feasible: npt.NDArray[np.bool_], reference: Array) -> His
     for i in range(len(F)):
         after = pareto.front_after(front, F, i) if feasible[i] else front
         if after is not front:  # a dominated arrival leaves the front, and the hypervolume, alone
-            total += float(pareto.improvement(F[i : i + 1], F[front], reference)[0])
+            with np.errstate(over="ignore", invalid="ignore"):
+                total += float(pareto.improvement(F[i : i + 1], F[front], reference)[0])
             front = after
         hypervolume[i], size[i] = total, len(front)
     return History(hypervolume, size)

@@ -13,7 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from numbers import Number
+from typing import Any, SupportsFloat, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -261,10 +262,13 @@ def numbers(given: npt.ArrayLike, what: str) -> Array:
     """``given`` as a float64 array; strings, complex numbers and ragged lists are refused."""
     try:
         array = np.asarray(given)
-    except ValueError:
+    except Exception as error:  # a ragged list, or an object that does not become an array
+        why = "a ragged list" if isinstance(given, (list, tuple)) else type(given).__name__
         raise ValueError(
-            f"{what} must be a rectangular array of numbers, got a ragged list."
+            f"{what} must be a rectangular array of numbers, got {why} ({error})."
         ) from None
+    if array.dtype == object and all(isinstance(v, Number) for v in array.flat):
+        array = array.astype(np.float64)  # whole numbers beyond 64 bits, fractions
     if array.dtype.kind not in "bifu":
         raise ValueError(
             f"{what} must be real numbers, got values of type {array.dtype}; convert them to float."
@@ -288,18 +292,23 @@ def _bounds(v: Variable) -> tuple[float, float]:
 
 
 def _check_variable(v: Variable, label: str) -> None:
-    if v.name and not re.fullmatch(r"[^\x00-\x1f\x7f]{1,200}", v.name):
+    if not isinstance(v.name, str) or (
+        v.name and not re.fullmatch(r"[^\x00-\x1f\x7f]{1,200}", v.name)
+    ):
         raise ValueError(
-            f"A variable name must be 1 to 200 printable characters, got {v.name[:40]!r}; rename it."
+            f"A variable name must be a text of 1 to 200 printable characters, got "
+            f"{str(v.name)[:40]!r}; rename it."
         )
     if isinstance(v, Categorical):
-        if len(v.choices) < 2 or len(set(map(repr, v.choices))) < len(v.choices):
+        # A table keeps a choice as text: two that read the same could not be told apart there.
+        if len(v.choices) < 2 or len(set(map(str, v.choices))) < len(v.choices):
             raise ValueError(
-                f"Variable {label} must have at least two different choices, got {v.choices}."
+                f"Variable {label} must have at least two choices that read differently, got "
+                f"{v.choices}."
             )
         return
     lo, hi = v.lower, v.upper
-    if isinstance(lo, (str, complex)) or isinstance(hi, (str, complex)):
+    if not all(isinstance(end, SupportsFloat) and not isinstance(end, str) for end in (lo, hi)):
         raise ValueError(f"The bounds of {label} must be numbers, got ({lo!r}, {hi!r}).")
     if not (math.isfinite(lo) and math.isfinite(hi)):
         raise ValueError(
@@ -315,6 +324,11 @@ def _check_variable(v: Variable, label: str) -> None:
         )
     if isinstance(v, Integer) and (lo != int(lo) or hi != int(hi)):
         raise ValueError(f"The bounds of the integer {label} must be whole, got ({lo}, {hi}).")
+    if isinstance(v, Integer) and max(abs(lo), abs(hi)) > 2**53:
+        raise ValueError(
+            f"The bounds of the integer {label} must lie within 2**53, beyond which not every whole "
+            f"number is a float, got ({lo}, {hi}); count in larger units or use a log scale of a Real."
+        )
     if v.log and lo <= 0:
         raise ValueError(f"The log-scaled {label} needs a lower bound > 0, got {lo}; raise it.")
 

@@ -41,7 +41,7 @@ class Books:
         """A call of ask proposed these."""
         self.asks += 1
         self.trials += len(batch)
-        self.open.update((t.id, t) for t in batch)
+        self.open.update((t.id, Trial(t.id, t.x.copy())) for t in batch)
 
     def closed(self, trials: Iterable[int | None]) -> None:
         """Results or final failures came for trials, or (None) for points from outside."""
