@@ -366,8 +366,8 @@ def _as_trial(given: Any) -> Trial:
 def _able(algorithm: Any) -> Algorithm:
     if isinstance(algorithm, type) or not callable(getattr(algorithm, "propose", None)):
         raise ValueError(
-            f"The algorithm must be an object like NeuroPareto() or NSGA2(), got {algorithm!r}; "
-            "neuropareto.algorithms() has them all by name."
+            f"The algorithm must be an object like NeuroPareto() or NSGA2(), got {algorithm!r}; by "
+            "name: from neuropareto.algorithms import algorithm."
         )
     return algorithm  # type: ignore[no-any-return]
 

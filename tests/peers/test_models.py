@@ -7,6 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuropareto import Optimizer
+from neuropareto.algorithms import algorithm
 from neuropareto.archive import Archive
 from neuropareto.space import Array
 from neuropareto.testing.algorithm import conflicting, example_archive
@@ -99,3 +101,12 @@ def test_the_reference_point_never_shrinks() -> None:
     assert held_reference(narrow, {"reference": first}) == pytest.approx(first)
     assert held_reference(wide, {"reference": np.zeros(2)}) == pytest.approx(first)
     assert held_reference(wide, {"reference": np.zeros(3)}) == pytest.approx(first)
+
+
+@pytest.mark.parametrize("name", ["gp-hv", "egbo"])
+def test_criteria_of_hypervolume_refuse_a_single_objective(name: str) -> None:
+    optimizer = Optimizer([(0, 1)] * 2, 1, algorithm(name), seed=0, n_initial=4)
+    batch = optimizer.ask(4)
+    optimizer.tell(batch, batch.X[:, :1])
+    with pytest.raises(ValueError, match="needs two or more objectives"):
+        optimizer.ask(1)

@@ -39,6 +39,7 @@ from neuropareto.peers.models import (
     limits,
     maximised,
     repeatable,
+    several,
     start_points,
 )
 from neuropareto.randomness import Streams
@@ -71,6 +72,7 @@ class EGBO:
         rng: Streams,
     ) -> Proposal:
         """The q best of the gradients' points and the brood, by qLogNEHVI of each alone."""
+        several(archive, "EGBO")
         draws = rng("egbo")
         if len(archive) < 4:
             return Proposal(np.asarray(draws.random((q, archive.d)), dtype=np.float64))

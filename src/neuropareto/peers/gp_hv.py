@@ -40,6 +40,7 @@ from neuropareto.peers.models import (
     limits,
     maximised,
     repeatable,
+    several,
     start_points,
 )
 from neuropareto.randomness import Streams
@@ -84,6 +85,7 @@ class GPHV:
         rng: Streams,
     ) -> Proposal:
         """q points, each the one that adds most expected hypervolume to those before it."""
+        several(archive, "GP-HV")
         draws = rng("gp-hv")
         if len(archive) < 4:
             return Proposal(np.asarray(draws.random((q, archive.d)), dtype=np.float64))

@@ -183,6 +183,12 @@ def limits(gps: GPs, m: int) -> list[Criterion] | None:
     return [lambda Z, j=j: zero[j] - Z[..., j] for j in range(m, len(zero))]  # type: ignore[misc]
 
 
+def several(archive: Archive, name: str) -> None:
+    """Refuse a single objective: a hypervolume criterion has no front to add to."""
+    if archive.m < 2:
+        raise ValueError(f"{name} needs two or more objectives, got 1; GP-EI takes one, too.")
+
+
 def held_reference(archive: Archive, memory: Memory | None) -> Array:
     """The reference point (m,): inferred from the first front, afterwards only ever wider.
 
