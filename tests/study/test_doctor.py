@@ -290,6 +290,21 @@ def test_a_rescue_never_overwrites(memory_disk: Path) -> None:
         examine(memory_disk / "none")
 
 
+@pytest.mark.parametrize("place", [b"CREATE TABLE events", b"CREATE TABLE owner"])
+def test_one_byte_that_is_no_text_among_the_tables(memory_disk: Path, place: bytes) -> None:
+    path = evaluated(memory_disk / "a", 20)
+    before, events = results(path), sum(1 for _ in Study.view(path).events())
+    data = bytearray(path.read_bytes())
+    data[data.index(place) + 20] = 0xFC
+    damaged(path, bytes(data))
+    for opened in (Study.view, Study.open):
+        with pytest.raises(StudyDamaged, match="neuropareto doctor"):
+            opened(path)
+    assert examine(path).events == events and not examine(path).healthy
+    assert rescue(path, memory_disk / "b").healthy
+    assert results(memory_disk / "b") == before
+
+
 def test_not_a_study_at_all(memory_disk: Path) -> None:
     path = memory_disk / "thesis.txt"
     path.write_text("Chapter one. " * 5000)

@@ -134,7 +134,7 @@ def _readable(path: Path) -> dict[int, Event]:
         for row in gate.readable_rows(path):
             _keep(events, row)
         complete = len(events) == max(events, default=-1)
-    except (StudyError, sqlite3.Error):
+    except (StudyError, sqlite3.Error, UnicodeDecodeError):
         complete = False
     if not complete:
         if path in gate.living.values():

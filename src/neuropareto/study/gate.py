@@ -88,6 +88,11 @@ def translated(path: Path) -> Iterator[None]:
     """SQLite's errors as ours, with what to do about them."""
     try:
         yield
+    except UnicodeDecodeError as error:  # from sqlite3, of a name or an error's text in the file
+        raise StudyDamaged(
+            f"{shown(path)} is damaged: it holds a name that is no text; `neuropareto doctor` checks "
+            "it and rescues what is readable."
+        ) from error
     except sqlite3.Error as error:
         text = str(error)
         if "locked" in text or "busy" in text:
@@ -214,7 +219,7 @@ def readable_rows(path: Path) -> Iterator[tuple[Any, ...]]:
             try:
                 yield from connection.execute(statement, (at, -1))
                 return
-            except sqlite3.Error:
+            except (sqlite3.Error, UnicodeDecodeError):
                 continue  # a damaged page: try from the other side
 
 
