@@ -139,6 +139,17 @@ def test_ask_and_tell_from_a_laboratory(
         '[{"id": 0, "objectives": [1, 2], "constraints": [0], "extra": 1}]',
         '[{"id": 0, "failed": "a"}, {"id": 0, "failed": "b"}]',
         '[{"id": 0, "failed": "fine"}, {"id": 1, "objectives": []}]',
+        '[{"id": 0, "objectives": [[1], [2]], "constraints": [0]}]',
+        '[{"id": 0, "objectives": [1, 2], "constraints": [[0]]}]',
+        '[{"id": 0, "failed": true}]',
+        '[{"id": 0, "failed": ""}]',
+        '[{"id": 0, "failed": {}}]',
+        '[{"id": 0, "failed": false}]',
+        '[{"id": 0, "failed": "broke", "objectives": [1, 2], "constraints": [0]}]',
+        '[{"id": 0, "failed": "broke", "constraints": [0]}]',
+        '[{"x": {"heat": 50, "salt": "KCl", "pepper": 1}, "failed": "a"}]',
+        '[{"x": {"heat": 1e999, "salt": "KCl"}, "failed": "a"}]',
+        '[{"x": {"heat": 1' + 400 * "0" + ', "salt": "KCl"}, "failed": "a"}]',
     ],
 )
 def test_wrong_results_are_refused_and_nothing_is_recorded(
@@ -153,12 +164,63 @@ def test_wrong_results_are_refused_and_nothing_is_recorded(
         assert study.finished == 0 and len(study.pending) == 2
 
 
+def test_a_point_that_is_told_already_spoils_the_whole_input(
+    lab: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = {"objectives": [1, 2], "constraints": [0]}
+    assert cli.main(["ask", str(lab), "-n", "3"]) == 0
+    first, second, _ = said(capsys)["trials"]
+    assert told([{"id": 0, **values}], monkeypatch, lab) == 0
+    for entries in (
+        [{"id": 1, **values}, {"x": first["x"], **values}],
+        [{"id": 1, **values}, {"x": second["x"], **values}],
+        [{"x": second["x"], **values}, {"id": 1, **values}],
+        [{"id": 2, **values}, {"x": second["x"], **values}, {"x": second["x"], "failed": "no"}],
+    ):
+        capsys.readouterr()
+        assert told(entries, monkeypatch, lab) == 1
+        message = capsys.readouterr().err
+        assert f"Entry {len(entries) - 1}: " in message and "Nothing was recorded." in message
+        with Study.view(lab / "study.db") as study:
+            assert study.finished == 1 and study.imported == 0
+    own = {"x": {"heat": 50, "salt": "KCl"}, **values}
+    capsys.readouterr()
+    assert told([own, own, {"x": second["x"], **values}], monkeypatch, lab) == 0
+    assert said(capsys) == {"told": 3, "failed": 0, "finished": 2, "pending": 1}
+
+
+def test_not_failed_is_not_a_failure(
+    lab: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cli.main(["ask", str(lab), "-n", "2"])
+    capsys.readouterr()
+    entries = [
+        {"id": k, "failed": no, "objectives": [5, 6], "constraints": [0]}
+        for k, no in enumerate((False, None))
+    ]
+    assert told(entries, monkeypatch, lab) == 0
+    assert said(capsys) == {"told": 2, "failed": 0, "finished": 2, "pending": 0}
+
+
+def test_what_is_no_text_is_named(
+    lab: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (lab / "photo.json").write_bytes(b"\xff\xd8\xff")
+    assert cli.main(["tell", str(lab), "--from", str(lab / "photo.json")]) == 1
+    assert "neuropareto: photo.json is no text in UTF-8" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8"))
+    assert cli.main(["tell", str(lab)]) == 1
+    assert "neuropareto: The input is no text in UTF-8" in capsys.readouterr().err
+
+
 def test_nan_told_by_hand_is_a_failure(
     lab: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cli.main(["ask", str(lab)])
+    capsys.readouterr()
     entry = '[{"id": 0, "objectives": [NaN, 1], "constraints": [0]}]'
     assert told(entry, monkeypatch, lab) == 0
+    assert said(capsys) == {"told": 0, "failed": 1, "finished": 1, "pending": 0}
     with Study.view(lab / "study.db") as study:
         assert len(study.result().failures) == 1
 

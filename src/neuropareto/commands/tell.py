@@ -7,7 +7,9 @@
 A trial has the id that `ask` gave it; a point of your own has "x" instead and counts as known.
 Objectives and constraints are lists, or mappings by name. A constraint by name is the measured
 value, held against at_most or at_least of the study file; in a list it is g, feasible where <= 0.
-Nothing is recorded if anything is wrong with the input.
+"failed" is a text that says why, without values beside it; false and null mean that it did not
+fail, and values that are not finite that it did. Nothing is recorded if anything is wrong with
+the input.
 """
 
 from __future__ import annotations
@@ -23,9 +25,11 @@ from typing import Any
 import numpy as np
 
 from neuropareto.commands.target import add_study, target_of
-from neuropareto.optimizer import Points, Trial
+from neuropareto.optimizer import Optimizer, Points, Trial
 from neuropareto.space import Array, numbers
+from neuropareto.study.description import READING
 from neuropareto.study.readings import Constraint
+from neuropareto.study.replay import Books, Replay
 from neuropareto.study.study import Study
 
 
@@ -40,16 +44,19 @@ def main(argv: Sequence[str]) -> int:
         "--from", dest="source", type=Path, metavar="FILE", help="instead of stdin"
     )
     options = parser.parse_args(argv)
-    text = options.source.read_text(encoding="utf-8") if options.source else sys.stdin.read()
+    text = _text(options.source)
     target = target_of(options.study)
     bounds = {} if target.file is None else target.file.constraints
     with target.open() as study:
         entries = _entries(text, study, bounds)
+        _rehearse(entries, study)
+        before = len(study.optimizer.failures)
         for entry in entries:
             entry.record(study)
+        failed = len(study.optimizer.failures) - before
         answer = {
-            "told": sum(entry.failed is None for entry in entries),
-            "failed": sum(entry.failed is not None for entry in entries),
+            "told": len(entries) - failed,
+            "failed": failed,
             "finished": study.finished,
             "pending": len(study.pending),
         }
@@ -64,11 +71,30 @@ class _Entry:
     G: Array | None
     failed: str | None
 
-    def record(self, study: Study) -> None:
+    def record(self, to: Study | Optimizer) -> None:
         if self.failed is not None:
-            study.fail(self.points, self.failed)
+            to.fail(self.points, self.failed)
         else:
-            study.tell(self.points, self.F, self.G)
+            to.tell(self.points, self.F, self.G)
+
+
+def _text(source: Path | None) -> str:
+    try:
+        return sys.stdin.read() if source is None else source.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        name = "The input" if source is None else source.name
+        raise ValueError(f"{name} is no text in UTF-8: {error}.") from None
+
+
+def _rehearse(entries: list[_Entry], study: Study) -> None:
+    """Raise ValueError, before anything is recorded, if the study would not take all entries."""
+    optimizer = study.description.optimizer(READING)
+    Replay(optimizer, Books(), None).feed(study.events())
+    for place, entry in enumerate(entries):
+        try:
+            entry.record(optimizer)
+        except ValueError as error:
+            raise ValueError(f"Entry {place}: {error} Nothing was recorded.") from None
 
 
 def _entries(text: str, study: Study, bounds: Mapping[str, Constraint]) -> list[_Entry]:
@@ -82,17 +108,11 @@ def _entries(text: str, study: Study, bounds: Mapping[str, Constraint]) -> list[
         raise ValueError('The input must be like {"trials": [{"id": 0, "objectives": [1, 2]}]}.')
     waiting = {trial.id: trial for trial in study.pending}
     entries: list[_Entry] = []
-    seen: set[int] = set()
     for place, entry in enumerate(given):
         try:
             entries.append(_entry(entry, study, waiting, bounds))
         except ValueError as error:
             raise ValueError(f"Entry {place}: {error} Nothing was recorded.") from None
-        if entry.get("id") in seen:
-            raise ValueError(
-                f"Entry {place}: trial {entry['id']} occurs twice. Nothing was recorded."
-            )
-        seen.update({entry["id"]} if "id" in entry else ())
     return entries
 
 
@@ -108,8 +128,8 @@ def _entry(
             f"expected id or x, with objectives (and constraints) or failed; got {sorted(given)}."
         )
     points = _points(given, study, waiting)
-    if "failed" in given:
-        return _Entry(points, np.empty(0), None, str(given["failed"]))
+    if (reason := _reason(given)) is not None:
+        return _Entry(points, np.empty(0), None, reason)
     names, c = study.description.objectives, study.description.n_constraints
     F = _row(given.get("objectives"), names, "objectives")
     if not c:
@@ -123,6 +143,18 @@ def _entry(
     return _Entry(points, F, G_row, None)
 
 
+def _reason(given: dict[str, Any]) -> str | None:
+    """Why the evaluation failed; None if it did not."""
+    reason = given.get("failed")
+    if reason is None or reason is False:
+        return None
+    if not isinstance(reason, str) or not reason:
+        raise ValueError(f"failed must be a text that says why, got {reason!r:.80}.")
+    if given.keys() & {"objectives", "constraints"}:
+        raise ValueError("an evaluation has failed or has values, but both were given.")
+    return reason
+
+
 def _points(given: dict[str, Any], study: Study, waiting: Mapping[int, Trial]) -> Points:
     if "id" in given:
         if type(given["id"]) is not int or given["id"] not in waiting:
@@ -132,9 +164,14 @@ def _points(given: dict[str, Any], study: Study, waiting: Mapping[int, Trial]) -
         return waiting[given["id"]]
     if not isinstance(given["x"], dict):
         raise ValueError("x must be a mapping {name: value}.")
+    space = study.description.space
+    if odd := sorted(set(given["x"]) - set(space.names)):
+        raise ValueError(
+            f"x has {odd[0][:80]!r}, which is no variable of the study; it has {space.names[:20]}."
+        )
     try:
-        return study.description.space.from_dict(given["x"])[None]
-    except TypeError as error:
+        return space.from_dict(given["x"])[None]
+    except (TypeError, OverflowError) as error:
         raise ValueError(f"x does not fit: {error}.") from None
 
 
@@ -146,4 +183,7 @@ def _row(given: Any, names: tuple[str, ...], what: str) -> Array:
         given = [given[name] for name in names]
     if not isinstance(given, list) or len(given) != len(names):
         raise ValueError(f"{what} must be {len(names)} numbers, {list(names)}, got {given!r:.80}.")
-    return numbers([given], f"the {what}")
+    row = numbers([given], f"the {what}")
+    if row.shape != (1, len(names)):
+        raise ValueError(f"{what} must be {len(names)} single numbers, got {given!r:.80}.")
+    return row
