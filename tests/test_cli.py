@@ -285,6 +285,77 @@ def test_a_study_is_imported_from_another_and_stays_as_it_is(
     assert (girder / "study.db").read_bytes() == before
 
 
+def test_no_output_goes_into_the_study_itself(
+    lab: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli.main(["ask", str(lab), "-n", "3"]) == 0
+    before = (lab / "study.db").read_bytes()
+    monkeypatch.chdir(lab)
+    for argv in (
+        ["export", "--format", "csv", ".", "study.db"],
+        ["export", "--format", "json", ".", "study.toml"],
+        ["export", "--format", "json", "study.toml", "../lab/study.db-wal"],
+        ["export", "--format", "optuna", ".", "study.db"],
+        ["export", "--format", "optuna", ".", "sqlite:///study.toml"],
+        ["report", ".", "-o", "study.db"],
+        ["report", "study.db", "-o", str(lab / "study.db-shm")],
+        ["report", ".", "-o", "study.toml"],
+    ):
+        assert cli.main(argv) == 1, argv
+        assert "write to another file" in capsys.readouterr().err
+    assert (lab / "study.db").read_bytes() == before
+    assert (lab / "study.toml").read_text() == HAND
+
+
+def test_a_study_exported_twice_to_optuna_is_one_sentence(
+    lab: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("optuna")
+    assert cli.main(["ask", str(lab)]) == 0
+    output = str(lab / "all.sqlite3")
+    assert cli.main(["export", str(lab), output]) == 0
+    assert cli.main(["export", str(lab), output]) == 1
+    assert "holds a study 'laboratory' already" in capsys.readouterr().err
+
+
+def test_before_the_start_people_hear_how_to_begin(
+    lab: Path, girder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for folder, command in ((lab, "neuropareto ask"), (girder, "neuropareto run")):
+        for argv in (
+            ["ask", str(folder), "--pending"],
+            ["export", str(folder), str(tmp_path / "a.csv")],
+            ["report", str(folder)],
+            ["doctor", str(folder)],
+        ):
+            assert cli.main(argv) == 1, argv
+            assert f"study.toml: not begun; start it with `{command}`" in capsys.readouterr().err
+        assert cli.main(["status", str(folder)]) == 0
+        assert command in capsys.readouterr().out
+    (tmp_path / "empty.db").touch()
+    for name in ("nothing.db", "empty.db"):
+        for verb in ("status", "ask", "doctor", "report"):
+            assert cli.main([verb, str(tmp_path / name)]) == 1
+            message = capsys.readouterr().err
+            assert "neuropareto init" in message and "Study.create" not in message
+
+
+def test_the_state_is_json_before_the_start_and_with_values_beyond_all_measure(
+    lab: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli.main(["status", str(lab), "--json"]) == 0
+    assert said(capsys) == {"begun": False, "budget": 8}
+    cli.main(["ask", str(lab), "-n", "3"])
+    for k, f in enumerate(([1e200, -1e200], [-1e200, 1e200], [1e308, -1e308])):
+        assert told([{"id": k, "objectives": f, "constraints": [0]}], monkeypatch, lab) == 0
+    capsys.readouterr()
+    assert cli.main(["status", str(lab), "--json"]) == 0
+    text = capsys.readouterr().out
+    state = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} in the JSON"))
+    assert state["begun"] and state["finished"] == 3
+    assert cli.main(["status", str(lab)]) == 0
+
+
 def test_init_overwrites_nothing(girder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (girder / "input.template").write_text("mine")
     assert cli.main(["init", str(girder)]) == 1

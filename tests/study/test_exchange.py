@@ -208,6 +208,34 @@ def test_parquet(study: Study, memory_disk: Path) -> None:
         assert row["flag"] == str(record["flag"])
 
 
+@pytest.mark.parametrize("export", [export_csv, export_json, export_parquet])
+def test_an_export_never_overwrites_a_study(study: Study, memory_disk: Path, export: Any) -> None:
+    make(memory_disk / "other").close()
+    (memory_disk / "link").symlink_to(memory_disk / "first")
+    for name in ("first", "first-wal", "first-shm", "link", "other"):
+        with pytest.raises(ValueError, match="write to another file"):
+            export(study, memory_disk / name)
+    assert study.finished == 10
+    make(memory_disk / "new").close()
+
+
+def test_an_export_that_fails_leaves_the_old_file(
+    study: Study, memory_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = memory_disk / "out" / "a.csv"
+    with pytest.raises(FileNotFoundError, match="folder"):
+        export_csv(study, path)
+    path.parent.mkdir()
+    path.write_text("old")
+    monkeypatch.setattr(Study, "events", lambda self: iter([None, 1 / 0]))
+    with pytest.raises(ZeroDivisionError):
+        export_csv(study, path)
+    monkeypatch.undo()
+    assert path.read_text() == "old" and list(path.parent.iterdir()) == [path]
+    export_csv(study, path)
+    assert len(path.read_text().splitlines()) > 13 and list(path.parent.iterdir()) == [path]
+
+
 def test_an_extra_that_is_missing_is_named(
     study: Study, memory_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

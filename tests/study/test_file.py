@@ -408,6 +408,14 @@ def test_a_changed_file_does_not_get_the_old_study(
     Study.open(changed.store).close()  # and the refusal left it unlocked
 
 
+def test_an_empty_database_is_a_study_not_begun(home: Path) -> None:
+    file = read(written(home, SMALL))
+    file.store.touch()  # what a disk that is full at the first start leaves
+    assert not file.begun
+    file.open().close()
+    assert file.begun
+
+
 BOUNDED = f"{SMALL}[constraints]\nh = {{ at_most = 1 }}\nk = {{ at_least = 2.5 }}\n"
 
 

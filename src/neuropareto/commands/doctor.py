@@ -20,7 +20,9 @@ def main(argv: Sequence[str]) -> int:
     add_study(parser)
     parser.add_argument("--rescue", type=Path, metavar="NEW", help="write what is readable to NEW")
     options = parser.parse_args(argv)
-    store = target_of(options.study).store
+    target = target_of(options.study)
+    target.check_begun()
+    store = target.store
     found = examine(store) if options.rescue is None else rescue(store, options.rescue)
     print(found)
     return 0 if found.healthy else 1

@@ -27,7 +27,9 @@ def main(argv: Sequence[str]) -> int:
             f"The format of {options.output!r} is not clear from its ending; say --format csv, "
             "json, parquet or optuna."
         )
-    with target_of(options.study).view() as study:
+    target = target_of(options.study)
+    target.check_output(Path(options.output.removeprefix("sqlite:///")))
+    with target.view() as study:
         if chosen == "csv":
             exchange.export_csv(study, options.output)
         elif chosen == "json":

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from neuropareto.commands.target import add_study, target_of
 from neuropareto.report import record_of, write_report
+from neuropareto.study.filesystem import replacing
 
 
 def main(argv: Sequence[str]) -> int:
@@ -20,6 +21,8 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     target = target_of(options.study)
     output = options.output or target.store.with_suffix(".html")
-    with target.view() as study:
-        print(write_report(study.result(), output, record=record_of(study)))
+    target.check_output(output)
+    with target.view() as study, replacing(output) as part:
+        write_report(study.result(), part, record=record_of(study))
+    print(output)
     return 0

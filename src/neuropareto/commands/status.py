@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from neuropareto.commands.target import add_study, target_of
-from neuropareto.study.events import Event, Failed, Retried, Started
+from neuropareto.study.events import Event, Failed, Retried, Started, plain
 from neuropareto.study.study import Study
 
 
@@ -21,12 +21,13 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="as one JSON object")
     options = parser.parse_args(argv)
     target = target_of(options.study)
-    if target.file is not None and not target.store.exists():
-        print(f"{target.file.path.name}: not begun; start it with `neuropareto run`.")
+    if target.file is not None and not target.begun:
+        state = {"begun": False, "budget": target.file.budget}
+        print(json.dumps(state) if options.json else target.not_begun)
         return 0
     with target.view() as study:
         state = state_of(study, None if target.file is None else target.file.budget)
-    print(json.dumps(state) if options.json else _text(state))
+    print(json.dumps(plain(state), allow_nan=False) if options.json else _text(state))
     return 0
 
 
@@ -43,6 +44,7 @@ def state_of(study: Study, budget: int | None) -> dict[str, Any]:
         _follow(running, event)
     pending = set(study.pending.ids)
     return {
+        "begun": True,
         "name": study.description.name,
         "algorithm": study.description.algorithm_name,
         "variables": study.description.space.d,

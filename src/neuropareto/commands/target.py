@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neuropareto.study.file import StudyFile, read
+from neuropareto.study.filesystem import refuse_overwriting, with_journals
+from neuropareto.study.gate import begun, shown
 from neuropareto.study.study import Study
 
 
@@ -21,6 +23,7 @@ class Target:
     def open(self, *, take_over: bool = False) -> Study:
         """For writing; created on first use if there is a study file."""
         if self.file is None:
+            self.check_begun()
             return Study.open(self.store, take_over=take_over)
         study = self.file.open(take_over=take_over)
         _say_ignored(self.file, study)
@@ -28,7 +31,34 @@ class Target:
 
     def view(self) -> Study:
         """For reading."""
+        self.check_begun()
         return Study.view(self.store)
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is anything to read."""
+        return begun(self.store)
+
+    @property
+    def not_begun(self) -> str:
+        """How to begin, in a sentence."""
+        if self.file is None:
+            return (
+                f"There is no study at {shown(self.store.absolute())}; name another, or begin one "
+                "with `neuropareto init` and `neuropareto run`."
+            )
+        command = "ask" if self.file.simulator is None else "run"
+        return f"{self.file.path.name}: not begun; start it with `neuropareto {command}`."
+
+    def check_begun(self) -> None:
+        """Raise ValueError if the study was not begun."""
+        if not self.begun:
+            raise ValueError(self.not_begun)
+
+    def check_output(self, output: Path) -> None:
+        """Raise ValueError if ``output`` is a file of the study itself."""
+        own = with_journals(self.store)
+        refuse_overwriting(output, own if self.file is None else (*own, self.file.path))
 
 
 def _say_ignored(file: StudyFile, study: Study) -> None:

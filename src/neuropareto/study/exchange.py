@@ -14,6 +14,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from neuropareto.space import Array, Categorical, Integer, Space, Variable
 from neuropareto.study import gate
 from neuropareto.study.description import Description
 from neuropareto.study.events import Asked, Failed, Told
+from neuropareto.study.filesystem import refuse_overwriting, replacing, with_journals
 from neuropareto.study.study import Study
 
 
@@ -274,8 +276,8 @@ def _optuna_file(storage: Any) -> Path | None:
 def _refuse_study(path: Path) -> None:
     if gate.is_study(path):
         raise ValueError(
-            f"{gate.shown(path)} is a NeuroPareto study, and Optuna would damage it; to take its "
-            "evaluations in, use `neuropareto import` or import_study."
+            f"{gate.shown(path)} is a NeuroPareto study, which Optuna would damage; to read it use "
+            "import_study, to export, write to another file."
         )
 
 
@@ -359,10 +361,21 @@ def records(study: Study) -> Iterator[dict[str, Any]]:
         yield record(trial, x, None, "pending", "")
 
 
+@contextmanager
+def _output(study: Study, path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Where to write a file that becomes ``path``; raises ValueError if that is a study."""
+    output = Path(path)
+    refuse_overwriting(output, with_journals(study.path))
+    if gate.is_study(output):
+        refuse_overwriting(output, [output])
+    with replacing(output) as part:
+        yield part
+
+
 def export_csv(study: Study, path: str | os.PathLike[str]) -> Path:
     """Write every evaluation; numbers keep all their digits, and :func:`import_csv` reads it."""
     columns = _Columns.of(study.description)
-    with Path(path).open("w", newline="", encoding="utf-8") as file:
+    with _output(study, path) as part, part.open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
         out.writerow([*columns.variables, *columns.objectives, *columns.limits, *columns.others])
         for record in records(study):
@@ -375,7 +388,8 @@ def export_csv(study: Study, path: str | os.PathLike[str]) -> Path:
 def export_json(study: Study, path: str | os.PathLike[str]) -> Path:
     """Write the description and every evaluation as one JSON document."""
     document = {**study.description.to_json(), "evaluations": list(records(study))}
-    Path(path).write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
+    with _output(study, path) as part:
+        part.write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
     return Path(path)
 
 
@@ -391,7 +405,8 @@ def export_parquet(study: Study, path: str | os.PathLike[str]) -> Path:
     ):
         if isinstance(variable, Categorical) and len({type(c) for c in variable.choices}) > 1:
             columns[name] = [str(value) for value in columns.get(name, [])]
-    parquet.write_table(pyarrow.table(columns), os.fspath(path))
+    with _output(study, path) as part:
+        parquet.write_table(pyarrow.table(columns), os.fspath(part))
     return Path(path)
 
 

@@ -17,6 +17,7 @@ from neuropareto.space import Space
 from neuropareto.study.algorithms import algorithm_in, algorithm_of
 from neuropareto.study.description import Bound
 from neuropareto.study.errors import StudyError
+from neuropareto.study.gate import begun
 from neuropareto.study.limits import FailureStop, Limits, Retries
 from neuropareto.study.readings import Constraint
 from neuropareto.study.sections import (
@@ -59,7 +60,7 @@ class StudyFile:
 
     def open(self, *, take_over: bool = False) -> Study:
         """The study of this file: the one begun earlier, or a new one."""
-        if not self.store.exists():
+        if not self.begun:
             return Study.create(
                 self.store, self.space, self.objectives, self.algorithm, seed=self.seed,
                 n_initial=self.initial, n_constraints=len(self.constraints),
@@ -72,6 +73,11 @@ class StudyFile:
             study.close()
             raise
         return study
+
+    @property
+    def begun(self) -> bool:
+        """Whether the study of this file was begun."""
+        return begun(self.store)
 
     def check_same(self, study: Study) -> None:
         """Raise StudyError if the study was begun with other variables, objectives or constraints."""

@@ -1,4 +1,4 @@
-"""Where a study file lies: local disk or network file system, and how much room is left.
+"""Where a study file lies: local disk or network file system, how much room is left, what is its own.
 
 Shared-memory journals (WAL) and file locks are unsafe on network file systems, so the store asks
 here first. Only Linux tells; elsewhere a path counts as local.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _NETWORK = re.compile(
@@ -58,6 +60,40 @@ def sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def with_journals(store: Path) -> tuple[Path, ...]:
+    """A database and the files that SQLite keeps beside it."""
+    return (store, *(store.with_name(store.name + end) for end in ("-wal", "-shm", "-journal")))
+
+
+def refuse_overwriting(output: Path, own: Iterable[Path]) -> None:
+    """Raise ValueError if ``output`` is one of ``own``, by whatever name."""
+    for one in own:
+        same = output.exists() and one.exists() and output.samefile(one)
+        if same or output.resolve() == one.resolve():
+            raise ValueError(
+                f"{str(output)!a} belongs to a study and would be lost; write to another file."
+            )
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new file beside ``path``, which takes its place if nothing goes wrong."""
+    if path.exists() and not path.is_file():
+        yield path  # a device or a pipe
+        return
+    target = path.resolve()
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"There is no folder {str(target.parent)!a} to write to; make it first."
+        )
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield part
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _unescaped(field: str) -> str:

@@ -126,6 +126,11 @@ def existing(path: str | os.PathLike[str]) -> Path:
     return place
 
 
+def begun(path: Path) -> bool:
+    """Whether a study was written to ``path``; a full disk may leave an empty file there."""
+    return path.exists() and (not path.is_file() or path.stat().st_size > 0)
+
+
 def is_study(path: Path) -> bool:
     """Whether a file has the identity of a study.
 

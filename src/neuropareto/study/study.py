@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -335,6 +336,11 @@ class Study:
     def reference_point(self) -> tuple[float, ...] | None:
         """The reference point of the hypervolume, if the study was given one."""
         return self.description.reference_point
+
+    @property
+    def path(self) -> Path:
+        """The file of the study."""
+        return self._store.path
 
     def events(self, since: int = 0) -> Iterator[Event]:
         """Everything that happened after event number ``since``, read from the file."""
