@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import signal
+import sqlite3
 import threading
 import time
 from collections import Counter
@@ -28,6 +29,7 @@ from neuropareto.study.limits import FailureStop, Limits, Retries, TooManyFailur
 from neuropareto.study.live import Live
 from neuropareto.study.pulse import Pulse
 from neuropareto.study.runner import run
+from neuropareto.study.schema import JOURNAL, PREPARE
 
 D = 3
 NEVER = FailureStop(rate=1.0)
@@ -274,6 +276,36 @@ def test_a_full_disk_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     check(study, 8)
 
 
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_a_lock_of_another_program_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """In WAL mode only writing is locked out; without it, reading too."""
+    impatient = tuple(s.replace("busy_timeout = 10000", "busy_timeout = 20") for s in PREPARE)
+    assert impatient != PREPARE
+    monkeypatch.setattr("neuropareto.study.schema.PREPARE", impatient)
+    monkeypatch.setitem(JOURNAL, "wal", f"PRAGMA journal_mode = {mode}")
+    study, pool = made(tmp_path), virtual()
+    other = sqlite3.connect(
+        tmp_path / "study.db", check_same_thread=False, isolation_level=None, timeout=5.0
+    )
+    inner = pool.wait
+
+    def wait(timeout: float) -> list[Report]:
+        reports = inner(timeout)
+        if reports[0].trial == 2:
+            other.execute("BEGIN EXCLUSIVE")
+            threading.Timer(0.3, lambda: other.execute("ROLLBACK")).start()
+        return reports
+
+    pool.wait = wait  # type: ignore[method-assign]
+    run(study, two, 5, engine=pool, progress=False)
+    assert len(pool.seen) == 5, "a point was evaluated again although its result was known"
+    check(study, 5)
+    other.close()
+    study.close()
+
+
 def test_a_result_that_cannot_be_saved_is_said_aloud(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,6 +357,11 @@ def test_wrong_calls_are_refused_in_words(tmp_path: Path) -> None:
     study = made(tmp_path)
     with pytest.raises(ValueError, match="budget must be"):
         run(study, two, 0, progress=False)
+    for batch in (0, -1, True, 2.0):
+        with pytest.raises(ValueError, match="batch must be"):
+            run(study, two, 5, batch=batch, progress=False)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="workers must be"):
+        run(study, two, 5, workers=0, progress=False)
     with pytest.raises(ValueError, match="function, a Problem or a Simulator"):
         run(study, 3, 5, progress=False)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="2 objectives and 0 constraints"):
@@ -335,6 +372,12 @@ def test_wrong_calls_are_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot be ended"):
         run(study, two, 5, engine="threads", limits=Limits(wall=1.0), progress=False)
     assert study.finished == 0 and len(study.pending) == 0
+
+
+def test_whole_numbers_of_numpy_will_do(tmp_path: Path) -> None:
+    study, n = made(tmp_path), np.int64
+    run(study, two, n(6), workers=n(2), batch=n(2), engine=virtual(), progress=False)  # type: ignore[arg-type]
+    check(study, 6)
 
 
 def test_one_worker_gives_the_same_run_as_plain_ask_and_tell(tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """SQLite's errors as ours, with what to do about them."""
+def translated(path: Path, locked: type[StudyError] = StudyInUse) -> Iterator[None]:
+    """SQLite's errors as ours, with what to do about them; a lock of others is a ``locked``."""
     try:
         yield
     except UnicodeDecodeError as error:  # from sqlite3, of a name or an error's text in the file
@@ -96,7 +96,7 @@ def translated(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         text = str(error)
         if "locked" in text or "busy" in text:
-            raise StudyInUse(
+            raise locked(
                 f"{shown(path)} is locked by another program; close what else has it open."
             ) from error
         not_ours = ("malformed", "not a database", "decode", "too big", "no such", "schema")

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from neuropareto.optimizer import Trial
 from neuropareto.problem import Problem
 from neuropareto.result import Result, present_hypervolume
@@ -55,9 +57,8 @@ def run(  # noqa: PLR0913 - the front door: every option of a run, keyword-only
     and is then passed on. Raises TooManyFailuresError when ``failure_stop`` says so. In every case
     the study can be run again.
     """
-    for value, what in ((budget, "budget"), (workers, "workers"), (batch or 1, "batch")):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{what} must be a whole number >= 1, got {value!r}.")
+    budget, workers = _count(budget, "budget"), _count(workers, "workers")
+    batch = None if batch is None else _count(batch, "batch")
     task = _task(study, objective)
     chosen = engine_of(engine)
     title = study.description.name or "study"
@@ -77,6 +78,12 @@ def run(  # noqa: PLR0913 - the front door: every option of a run, keyword-only
     else:
         interrupted = False
     return replace(study.result(), seconds=time.monotonic() - began, interrupted=interrupted)
+
+
+def _count(value: Any, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{what} must be a whole number >= 1, got {value!r}.")
+    return int(value)
 
 
 @dataclass(frozen=True)
@@ -172,7 +179,8 @@ class _Loop:
         trial, attempt, _ = self._flying.get(report.trial, (None, 0, 0))
         if trial is None or attempt != report.attempt:
             # A worker thought dead came back: its point was run again, this result is the second.
-            self._study.note(f"duplicate report of trial {report.trial}, attempt {report.attempt}")
+            text = f"duplicate report of trial {report.trial}, attempt {report.attempt}"
+            self._saved(lambda: self._study.note(text))
             return
         if report.kind == "ok":
             G = [report.G] if report.G else None
@@ -215,7 +223,7 @@ class _Loop:
     # -- around --
 
     def _saved(self, write: Callable[[], None], report: Report | None = None) -> None:
-        """Write to the study; while the disk does not take it, keep the result and try again."""
+        """Write to the study; while disk or a lock refuse it, keep the result and try again."""
         pause = 0.5
         while True:
             try:

@@ -154,7 +154,7 @@ class Store:
 
         ``memory`` replaces the stored one. Returns the number of the last event.
         """
-        with self._lock, translated(self.path):
+        with self._lock, self._translated():
             self.check_writable()
             connection = self._open_connection()
             rows_of_memory = None if memory is None else warm.to_rows(memory)
@@ -214,7 +214,7 @@ class Store:
         return self._read(schema.EVENTS_AFTER, (since, PAGE))
 
     def _read(self, statement: str, values: tuple[int, ...] = ()) -> list[tuple[Any, ...]]:
-        with self._lock, translated(self.path):
+        with self._lock, self._translated():
             connection = self._open_connection()
             try:
                 return connection.execute(statement, values).fetchall()
@@ -285,6 +285,10 @@ class Store:
         with contextlib.suppress(sqlite3.OperationalError):
             connection.execute(schema.EMPTY_JOURNAL)
             connection.execute(schema.JOURNAL["delete"])
+
+    def _translated(self) -> contextlib.AbstractContextManager[None]:
+        """SQLite's errors as ours; the writer may wait for a lock as for room on the disk."""
+        return translated(self.path, StudyInUse if self._owner is None else StorageError)
 
     def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:
