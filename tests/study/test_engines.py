@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from neuropareto.study import Study
 from neuropareto.study.engines import Dask, Engine, Ray, Submitting, Threads, engine_of
 from neuropareto.study.evaluation import Job, Pointwise, Task
 from neuropareto.study.events import Asked, Failed, Told
-from neuropareto.study.limits import Limits
+from neuropareto.study.limits import FailureStop, Limits
 from neuropareto.study.processes import Processes
 from neuropareto.study.runner import run
 
@@ -127,6 +128,47 @@ def test_errors_come_back_with_their_traceback(tmp_path: Path) -> None:
     pool.close()
     assert (report.trial, report.kind) == (7, "error")
     assert "raising" in report.reason and "mesh is inside out" in report.reason
+
+
+@pytest.mark.parametrize(
+    "error", [asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit, BaseException]
+)
+def test_whatever_an_objective_raises_is_a_failed_evaluation(
+    tmp_path: Path, error: type[BaseException]
+) -> None:
+    def objective(x: Array) -> Any:
+        if x[0] > 0.5:
+            raise error("out")
+        return two(x)
+
+    with made(tmp_path) as study:
+        never = FailureStop(rate=1.0)
+        result = study.run(objective, 8, engine="threads", failure_stop=never, progress=False)
+        assert not result.interrupted and (result.X[:, 0] <= 0.5).all()
+        assert 0 < len(result.failures) < 8 and error.__name__ in result.failures[0].reason
+        check(study, 8)
+
+
+def test_ctrl_c_in_the_main_thread_is_no_failure_of_the_objective() -> None:
+    def objective(x: Array) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Task(Pointwise(objective), 2, 0)(Job(0, 1, np.zeros(2)))
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit, KeyboardInterrupt])
+def test_a_worker_that_answers_with_an_interruption_is_lost(error: type[BaseException]) -> None:
+    class Foreign:
+        def submit(self, function: Callable[..., Any], /, *args: Any) -> Any:
+            done: Future[Any] = Future()
+            done.set_exception(error("there"))
+            return done
+
+    pool = Submitting(Foreign()).open(Task(Pointwise(two), 2, 0), 1, Limits())
+    pool.start(Job(1, 1, np.zeros(2)))
+    (report,) = pool.wait(10.0)
+    assert report.kind == "lost" and error.__name__ in report.reason
 
 
 def suicidal(x: Array) -> Any:

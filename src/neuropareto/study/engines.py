@@ -8,6 +8,7 @@ Swappable: everything. Results travel as JSON bytes; the objective by the execut
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import queue
 import signal
@@ -138,10 +139,14 @@ class SubmittingPool:
 def _report(job: Job, handle: Handle) -> Report:
     """A handle's report. The call itself never raises, so an error means that its worker is lost."""
     try:
-        return decoded(handle.result())
-    except Exception as error:  # every executor has its own way to say that a worker died
-        reason = f"the worker was lost: {type(error).__name__}: {error}"
-        return Report(job.trial, job.attempt, "lost", reason=reason[:2000])
+        # Asked for, an error of the worker cannot be taken for a Ctrl-C of this moment.
+        lost = handle.exception() if isinstance(handle, Future) else None
+        if lost is None:
+            return decoded(handle.result())
+    except (Exception, asyncio.CancelledError, GeneratorExit, SystemExit) as error:
+        lost = error  # every executor has its own way to say that a worker died
+    reason = f"the worker was lost: {type(lost).__name__}: {lost}"
+    return Report(job.trial, job.attempt, "lost", reason=reason[:2000])
 
 
 def _guarded(task: Task, limits: Limits, where: str) -> Task:

@@ -8,6 +8,7 @@ A value that is not m finite real numbers (plus c) is a failure of class ``inval
 from __future__ import annotations
 
 import json
+import threading
 import time
 import traceback
 from collections.abc import Callable
@@ -113,7 +114,7 @@ class Rowwise:
 
 @dataclass(frozen=True)
 class Task:
-    """An evaluator with the shape of its answer; calling it never raises an ``Exception``."""
+    """An evaluator with the shape of its answer; calling it raises nothing but a user's Ctrl-C."""
 
     evaluator: Evaluator
     n_objectives: int
@@ -131,12 +132,18 @@ class Task:
             kind, reason, output = error.kind, str(error), error.output
         except MemoryError:
             kind, reason = "memory", f"out of memory\n{traceback.format_exc()}"
-        except (Exception, SystemExit):
+        except BaseException as error:  # asyncio and bindings to other languages raise such things
+            if isinstance(error, KeyboardInterrupt) and _in_main_thread():
+                raise  # a person's Ctrl-C, which never reaches another thread
             kind, reason = "error", traceback.format_exc()
         return Report(
             job.trial, job.attempt, kind, F, G, shortened(reason), shortened(output),
             time.monotonic() - began,
         )  # fmt: skip
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def judged(value: Any, m: int, c: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
