@@ -20,7 +20,9 @@ from neuropareto.archive import Archive
 from neuropareto.memory import Memory
 from neuropareto.randomness import Streams
 from neuropareto.space import Array
-from neuropareto.study import Study, StudyError, StudyInUse
+from neuropareto.study import StorageError, Study, StudyError, StudyInUse
+from neuropareto.study.description import Bound
+from neuropareto.study.doctor import rescue
 from neuropareto.study.events import Asked, Closed, Created, Event, Failed, Note, Retried, Told
 from neuropareto.study.warm import Warm
 
@@ -486,7 +488,6 @@ def test_wrong_tells_change_nothing(memory_disk: Path) -> None:
         lambda: study.tell(batch, [[1.0, 2.0]], [[0.0]]),
         lambda: study.tell([one, one], [[1.0, 2.0]] * 2, [[0.0]] * 2),
         lambda: study.tell([one, 5], [[1.0, 2.0]] * 2, [[0.0]] * 2),  # type: ignore[arg-type]
-        lambda: study.tell(type(one)(one.id, one.x + 0.01), [1.0, 2.0], [0.0]),
         lambda: study.tell(type(one)(99, one.x), [1.0, 2.0], [0.0]),
         lambda: study.tell([[np.nan] * 4], [[1.0, 2.0]], [[0.0]]),
         lambda: study.tell([[1e9] * 4], [[1.0, 2.0]], [[0.0]]),
@@ -543,12 +544,33 @@ def test_wrong_numbers_of_points(memory_disk: Path, n: Any) -> None:
         {"reference_point": [1.0]},
         {"reference_point": [np.nan, 1.0]},
         {"name": "x" * 1000},
+        {"n_initial": 10**9},
+        {"n_constraints": 10**7},
+        {"algorithm": "random"},
+        {"algorithm": RandomSearch},
+        {"n_constraints": 2, "bounds": [Bound("h", "at_most", 1.0)]},
+        {"n_constraints": 1, "bounds": [Bound("h", "at_most", float("inf"))]},
+        {"n_constraints": 1, "bounds": [Bound("h", "around", 1.0)]},
     ],
 )
 def test_a_wrong_create_leaves_no_file(memory_disk: Path, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r".+"):
         make(memory_disk / "a", **options)
     assert not list(memory_disk.iterdir())
+
+
+def test_a_folder_that_cannot_take_the_study_is_named(
+    memory_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(memory_disk / "a").close()
+    for wrong in (memory_disk / "missing" / "a", memory_disk / "a" / "b"):
+        for made in (make, lambda path: rescue(memory_disk / "a", path)):
+            with pytest.raises(StorageError, match="There is no folder"):
+                made(wrong)
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    with pytest.raises(StorageError, match="cannot be written to"):
+        make(memory_disk / "b")
+    assert [path.name for path in memory_disk.iterdir()] == ["a"]
 
 
 def test_two_studies_in_one_file_are_refused(memory_disk: Path) -> None:

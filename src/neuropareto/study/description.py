@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ from neuropareto.study.errors import StudyDamaged, StudyError
 from neuropareto.study.events import Created, Event
 from neuropareto.study.spec import build, build_space, describe, describe_space, matches
 
+MOST_INITIAL, MOST_CONSTRAINTS = 10**8, 10**6
 Objectives: TypeAlias = "int | Sequence[str] | Mapping[str, str]"
 
 
@@ -96,11 +98,21 @@ class Description:
                 f"The study has {optimizer.n_constraints} constraints, but bounds of {len(bounds)} "
                 "were given; give one for each, or none."
             )
-        return cls(
+        for what, most in (("n_initial", MOST_INITIAL), ("n_constraints", MOST_CONSTRAINTS)):
+            if getattr(optimizer, what) > most:
+                raise ValueError(
+                    f"{what} must be at most {most}, got {getattr(optimizer, what)}; choose less."
+                )
+        described = cls(
             name, optimizer.space, names, directions, optimizer.n_constraints, point,
             optimizer.seed, optimizer.n_initial, describe(optimizer.algorithm),
             None if bounds is None else tuple(bounds),
         )  # fmt: skip
+        try:
+            cls.from_json(json.loads(json.dumps(described.to_json(), allow_nan=False)))
+        except (StudyDamaged, TypeError, ValueError) as error:
+            raise ValueError(f"This cannot be kept in a study: {error}") from None
+        return described
 
     def to_json(self) -> dict[str, Any]:
         """One JSON object, the body of the ``created`` event."""
@@ -147,7 +159,8 @@ class Description:
             reference = None if point is None else tuple(map(float, point))
         except (ValueError, TypeError) as error:
             raise StudyDamaged(f"The study's description is wrong: {str(error)[:200]}") from None
-        if min(n_constraints, seed, n_initial) < 0 or n_constraints > 10**6 or n_initial > 10**8:
+        least = min(n_constraints, seed, n_initial)
+        if least < 0 or n_constraints > MOST_CONSTRAINTS or n_initial > MOST_INITIAL:
             raise StudyDamaged("The study's description holds a number out of range.")
         if reference is not None and len(reference) != len(objectives):
             raise StudyDamaged("The study's reference point does not fit its objectives.")

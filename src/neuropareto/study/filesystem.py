@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from neuropareto.study.errors import StorageError
+
 _NETWORK = re.compile(
     r"(fuse\.)?(nfs\d*|cifs|smb\w*|lustre|beegfs\w*|gpfs|gluster\w*|ceph\w*|sshfs|afs|9p|ncp\w*"
     r"|panfs|orangefs|pvfs2|ocfs2|gfs2|davfs\w*|glusterfs|s3fs|rclone|gcsfuse|quobyte|moosefs|juicefs)"
@@ -49,6 +51,17 @@ def free_bytes(path: Path) -> int:
         return shutil.disk_usage(path.parent).free
     room = os.statvfs(path.parent)
     return room.f_bavail * room.f_frsize
+
+
+def check_folder(path: Path) -> None:
+    """Raise StorageError if the folder of a new file is not there or takes nothing."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise StorageError(f"There is no folder {str(folder)!a} for the study; make it first.")
+    if not os.access(folder, os.W_OK):
+        raise StorageError(
+            f"The folder {str(folder)!a} cannot be written to; allow it, or choose another."
+        )
 
 
 def sync_directory(path: Path) -> None:

@@ -16,9 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from neuropareto.optimizer import Trial
+from neuropareto.optimizer import Trial, whole
 from neuropareto.problem import Problem
 from neuropareto.result import Result, present_hypervolume
 from neuropareto.space import Array
@@ -57,8 +55,8 @@ def run(  # noqa: PLR0913 - the front door: every option of a run, keyword-only
     and is then passed on. Raises TooManyFailuresError when ``failure_stop`` says so. In every case
     the study can be run again.
     """
-    budget, workers = _count(budget, "budget"), _count(workers, "workers")
-    batch = None if batch is None else _count(batch, "batch")
+    budget, workers = whole(budget, "budget", least=1), whole(workers, "workers", least=1)
+    batch = None if batch is None else whole(batch, "batch", least=1)
     task = _task(study, objective)
     chosen = engine_of(engine)
     title = study.description.name or "study"
@@ -78,12 +76,6 @@ def run(  # noqa: PLR0913 - the front door: every option of a run, keyword-only
     else:
         interrupted = False
     return replace(study.result(), seconds=time.monotonic() - began, interrupted=interrupted)
-
-
-def _count(value: Any, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{what} must be a whole number >= 1, got {value!r}.")
-    return int(value)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,12 @@ from neuropareto.study.errors import (
     StudyInUse,
 )
 from neuropareto.study.events import Event, Note, from_row, to_row
-from neuropareto.study.filesystem import free_bytes, network_file_system, sync_directory
+from neuropareto.study.filesystem import (
+    check_folder,
+    free_bytes,
+    network_file_system,
+    sync_directory,
+)
 from neuropareto.study.gate import shown, transaction, translated
 from neuropareto.study.owner import Owner
 
@@ -56,6 +61,7 @@ class Store:
         place = Path(path).absolute()
         if place.exists() and (not place.is_file() or place.stat().st_size):
             raise StudyError(f"{shown(place)} exists already; open it with Study.open.")
+        check_folder(place)
         with translated(place):
             connection = gate.connect(place, "rwc")
             with contextlib.closing(connection):
