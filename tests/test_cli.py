@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import pytest
 from neuropareto import cli
 from neuropareto.study import Study
 from neuropareto.study.file import read
+from neuropareto.study.owner import Owner
 from neuropareto.study.runner import run as run_study
 
 HAND = """
@@ -187,6 +189,29 @@ def test_a_point_that_is_told_already_spoils_the_whole_input(
     capsys.readouterr()
     assert told([own, own, {"x": second["x"], **values}], monkeypatch, lab) == 0
     assert said(capsys) == {"told": 3, "failed": 0, "finished": 2, "pending": 1}
+
+
+def test_a_study_by_hand_is_taken_over_from_a_dead_host(
+    lab: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["ask", str(lab), "-n", "2"]) == 0
+    (lab / "a.csv").write_text("heat,salt,yield,price,g1\n30,KCl,1,2,0\n")
+    (lab / "told.json").write_text('[{"id": 0, "failed": "broke"}]')
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 3600)
+    for argv in (
+        ["ask", str(lab)],
+        ["tell", str(lab), "--from", str(lab / "told.json")],
+        ["import", str(lab), str(lab / "a.csv")],
+    ):
+        gone = replace(Owner.here(), host="elsewhere", boot="other", claimed=now)
+        with closing(sqlite3.connect(lab / "study.db")) as file, file:
+            file.execute("INSERT OR REPLACE INTO owner VALUES (1, ?)", (gone.to_json(),))
+        capsys.readouterr()
+        assert cli.main(argv) == 1
+        assert "--take-over" in capsys.readouterr().err
+        now += 3600
+        assert cli.main([*argv, "--take-over"]) == 0
 
 
 def test_not_failed_is_not_a_failure(

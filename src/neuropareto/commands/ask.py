@@ -9,7 +9,7 @@ import argparse
 import json
 from collections.abc import Sequence
 
-from neuropareto.commands.target import add_study, target_of
+from neuropareto.commands.target import add_study, add_take_over, target_of
 
 
 def main(argv: Sequence[str]) -> int:
@@ -25,9 +25,11 @@ def main(argv: Sequence[str]) -> int:
         action="store_true",
         help="nothing new: the points that still wait for results",
     )
+    add_take_over(parser)
     options = parser.parse_args(argv)
     target = target_of(options.study)
-    with target.view() if options.pending else target.open() as study:
+    opened = target.view() if options.pending else target.open(take_over=options.take_over)
+    with opened as study:
         batch = study.pending if options.pending else study.ask(options.number)
         space = study.description.space
         trials = [{"id": trial.id, "x": space.as_dict(trial.x)} for trial in batch]

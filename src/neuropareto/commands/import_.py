@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from neuropareto.commands.target import target_of
+from neuropareto.commands.target import add_take_over, target_of
 from neuropareto.study import exchange
 from neuropareto.study.gate import is_study
 
@@ -23,8 +23,9 @@ def main(argv: Sequence[str]) -> int:
         "source", metavar="SOURCE", help="a CSV file, a study's database, or an Optuna storage"
     )
     parser.add_argument("--name", help="which study of an Optuna storage")
+    add_take_over(parser)
     options = parser.parse_args(argv)
-    with target_of(options.study).open() as study:
+    with target_of(options.study).open(take_over=options.take_over) as study:
         if Path(options.source).suffix == ".csv":
             found = exchange.import_csv(study, options.source)
         elif is_study(Path(options.source)):

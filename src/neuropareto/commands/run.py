@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from neuropareto.cli import EX_TEMPFAIL
-from neuropareto.commands.target import Target, add_study, target_of
+from neuropareto.commands.target import Target, add_study, add_take_over, target_of
 from neuropareto.result import Result
 from neuropareto.study.file import StudyFile
 from neuropareto.study.simulator import Simulator
@@ -34,11 +34,7 @@ def main(argv: Sequence[str]) -> int:
         "--engine", help="processes, threads, dask, dask:ADDRESS, ray or ray:ADDRESS"
     )
     parser.add_argument("--trust", action="store_true", help="run the command without asking")
-    parser.add_argument(
-        "--take-over",
-        action="store_true",
-        help="write although a silent writer on another host may",
-    )
+    add_take_over(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress")
     options = parser.parse_args(argv)
     target = target_of(options.study)

@@ -80,6 +80,15 @@ def add_study(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def add_take_over(parser: argparse.ArgumentParser) -> None:
+    """The option --take-over."""
+    parser.add_argument(
+        "--take-over",
+        action="store_true",
+        help="write although a silent writer on another host may",
+    )
+
+
 def target_of(path: Path) -> Target:
     """Find out what ``path`` is; raises ValueError or StudyFileError."""
     if path.is_dir():

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from neuropareto.commands.target import add_study, target_of
+from neuropareto.commands.target import add_study, add_take_over, target_of
 from neuropareto.optimizer import Optimizer, Points, Trial
 from neuropareto.space import Array, numbers
 from neuropareto.study.description import READING
@@ -43,11 +43,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--from", dest="source", type=Path, metavar="FILE", help="instead of stdin"
     )
+    add_take_over(parser)
     options = parser.parse_args(argv)
     text = _text(options.source)
     target = target_of(options.study)
     bounds = {} if target.file is None else target.file.constraints
-    with target.open() as study:
+    with target.open(take_over=options.take_over) as study:
         entries = _entries(text, study, bounds)
         _rehearse(entries, study)
         before = len(study.optimizer.failures)

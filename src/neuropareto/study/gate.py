@@ -274,8 +274,9 @@ class Claim:
         if quiet < QUIET_SECONDS or not self.take_over:
             raise StudyInUse(
                 f"{shown(self.path)} is open for writing in {other}, which cannot be seen from here "
-                f"and was last heard of {quiet:.0f} s ago. If it has ended, pass take_over=True, at "
-                f"the earliest {QUIET_SECONDS:.0f} s after its last sign of life."
+                f"and was last heard of {quiet:.0f} s ago. If it has ended, pass take_over=True "
+                "(--take-over on the command line), at the earliest "
+                f"{QUIET_SECONDS:.0f} s after its last sign of life."
             )
 
 
