@@ -493,6 +493,29 @@ def test_errors_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert error.value.code == 2
 
 
+@pytest.mark.parametrize("name", ["os:path", "os:getpid", "os.path:join"])
+def test_what_makes_no_problem_cannot_be_tuned(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert cli.main(["tune", "two-stage", name, "-o", str(tmp_path / "o")]) == 1
+    message = capsys.readouterr().err
+    assert f"neuropareto: {name!r} is no neuropareto.Problem and makes none" in message
+
+
+@pytest.mark.parametrize(
+    "option", ["--dimension", "--objectives", "--budget", "--batch", "--seeds"]
+)
+def test_nothing_is_no_number_for_tune(
+    option: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for value in ("0", "-3", "many"):
+        with pytest.raises(SystemExit) as error:
+            cli.main(["tune", "grid", "ZDT1", "-o", str(tmp_path / "o"), f"{option}={value}"])
+        assert error.value.code == 2
+        message = capsys.readouterr().err
+        assert f"argument {option}" in message and f"whole number >= 1, got {value!r}" in message
+
+
 def test_a_simulator_that_always_fails_stops_the_run(
     girder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,11 +49,13 @@ def _parser() -> argparse.ArgumentParser:
     grid = commands.add_parser("grid", help="whole runs on test problems")
     grid.set_defaults(run=_grid)
     grid.add_argument("problems", nargs="+", metavar="PROBLEM")
-    grid.add_argument("--dimension", type=int, metavar="D", help="variables (default: as usual)")
-    grid.add_argument("--objectives", type=int, metavar="M")
+    grid.add_argument(
+        "--dimension", type=_count, metavar="D", help="variables (default: as usual)"
+    )
+    grid.add_argument("--objectives", type=_count, metavar="M")
     grid.add_argument("--initial", type=int, metavar="N", help="size of the start design")
-    grid.add_argument("--batch", type=int, default=10, metavar="Q")
-    grid.add_argument("--seeds", type=int, default=1, metavar="N")
+    grid.add_argument("--batch", type=_count, default=10, metavar="Q")
+    grid.add_argument("--seeds", type=_count, default=1, metavar="N")
     grid.add_argument(
         "--configurations", default="one-at-a-time", metavar="WHICH",
         help="one-at-a-time (default), all, or a number of random ones",
@@ -61,8 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     two = commands.add_parser("two-stage", help="the re-tuning protocol on one problem")
     two.set_defaults(run=_two_stage)
     two.add_argument("problem", metavar="PROBLEM")
-    two.add_argument("--dimension", type=int, metavar="D")
-    two.add_argument("--objectives", type=int, metavar="M")
+    two.add_argument("--dimension", type=_count, metavar="D")
+    two.add_argument("--objectives", type=_count, metavar="M")
     two.add_argument("--initial", type=int, metavar="N", help="size of the start design")
     two.add_argument("--seed", type=int, default=0)
     two.add_argument(
@@ -73,18 +75,25 @@ def _parser() -> argparse.ArgumentParser:
     two.add_argument("--threshold", type=float, default=0.5, help="of the validation signal")
     two.add_argument("--trust", action="store_true", help="run a study's program without asking")
     for each in (grid, two):
-        each.add_argument("--budget", type=int, metavar="N", help="evaluations (default: 300)")
+        each.add_argument("--budget", type=_count, metavar="N", help="evaluations (default: 300)")
         each.add_argument("--pipeline", choices=("paper", "default"), default="paper")
         each.add_argument("-o", "--output", type=Path, default=Path("tuning"), metavar="FOLDER")
         each.add_argument("--quiet", action="store_true")
     cost = commands.add_parser("cost", help="what the protocol may cost of a budget")
     cost.set_defaults(run=_cost)
-    cost.add_argument("budgets", nargs="*", type=int, default=[300, 500], metavar="BUDGET")
+    cost.add_argument("budgets", nargs="*", type=_count, default=[300, 500], metavar="BUDGET")
     figure = commands.add_parser("figure", help="a picture of the evidence")
     figure.set_defaults(run=_figure)
     figure.add_argument("folder", type=Path)
     figure.add_argument("-o", "--output", type=Path, default=Path("tuned.png"), metavar="FILE")
     return parser
+
+
+def _count(text: str) -> int:
+    """A number of things on the command line."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number >= 1, got {text!r}")
+    return int(text)
 
 
 def _figure(options: argparse.Namespace) -> int:
@@ -170,7 +179,12 @@ def _problem(options: argparse.Namespace) -> Problem:
         made: Any = vars(importlib.import_module(name))[attribute]
     except (ImportError, KeyError) as error:
         raise ValueError(f"{options.problem!r} cannot be imported: {error}.") from error
-    found = made if isinstance(made, Problem) else made()
+    try:
+        found = made if isinstance(made, Problem) else made()
+    except TypeError as error:
+        raise ValueError(
+            f"{options.problem!r} is no neuropareto.Problem and makes none: {error}."
+        ) from error
     if not isinstance(found, Problem):
         raise ValueError(f"{options.problem!r} is no neuropareto.Problem and makes none.")
     return found
