@@ -173,10 +173,11 @@ def import_study(study: Study, path: str | os.PathLike[str]) -> Imported:
         theirs, ours = other.description, study.description
         _order(theirs.space.names, ours.space.names, "variables")
         f_order = _order(theirs.objectives, ours.objectives, "objectives")
-        counted = range(theirs.n_constraints), range(ours.n_constraints)
-        named = theirs.bounds is not None and ours.bounds is not None
-        bounds = (theirs.bounds or (), ours.bounds or ())
-        g_order = _order(*(bounds if named else counted), "constraints")
+        if theirs.bounds is None or ours.bounds is None:
+            counts = range(theirs.n_constraints), range(ours.n_constraints)
+            g_order = _order(counts[0], counts[1], "constraints")
+        else:
+            g_order = _order(theirs.bounds, ours.bounds, "constraints")
         found = [_from_study(e, x, theirs.space, f_order, g_order) for e, x in _ended(other)]
     return _add(study, found)
 

@@ -136,7 +136,7 @@ def is_study(path: Path) -> bool:
 
     Never read through a plain handle: closing one drops the locks that SQLite holds on the file.
     """
-    return _asked(path, schema.IDENTITY) == schema.APPLICATION_ID
+    return bool(_asked(path, schema.IDENTITY) == schema.APPLICATION_ID)
 
 
 def has_table(path: Path, name: str) -> bool:
