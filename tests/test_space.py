@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -166,7 +167,8 @@ def test_bad_points_get_a_clear_error(points: list[list[float]], words: str) -> 
 
 
 def test_numbers_that_are_too_large_for_a_machine_word_are_numbers() -> None:
-    assert numbers([10**20, Fraction(1, 2)], "Values").tolist() == [1e20, 0.5]
+    given: Any = [10**20, Fraction(1, 2)]
+    assert numbers(given, "Values").tolist() == [1e20, 0.5]
 
 
 def test_what_does_not_become_an_array_is_refused() -> None:
