@@ -192,7 +192,7 @@ def test_a_round_has_no_more_classes_than_its_evaluations_feed(n: int) -> None:
     known = Archive.of(U, np.asarray(made.objective(U)))
     seen: list[int] = []
 
-    class Watched(Exception):
+    class Watched(BaseException):
         pass
 
     class Classifier:
