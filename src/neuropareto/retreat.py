@@ -198,7 +198,7 @@ def chosen(
     Each has the largest hypervolume gain over ``front`` (k, m) and the points before it, if its
     constraints hold; where nothing gains, the smallest :func:`neuropareto.screening.margin`.
     """
-    V = np.concatenate([descents(model, local, rng=rng), rng.random((300, local.d))])
+    V = np.concatenate([descents(model, local, rng=rng), rng.random((max(300, q), local.d))])
     mean, draws = model.posterior(V).mean, model.samples(V, q, rng=rng)
     m, worst = archive.m, archive.F.max(axis=0)
     free = np.ones(len(V), dtype=np.bool_)
