@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from neuropareto.surrogate.structured.additive import Own, Shared
-from neuropareto.surrogate.structured.interactions import Pair, Residual
+from neuropareto.surrogate.structured.interactions import Pair
 from neuropareto.surrogate.structured.kernel import Kernel
 from neuropareto.surrogate.structured.modulation import (
     Modulation,
@@ -21,8 +21,7 @@ def full_kernel(weights: Weights, modulation: Modulation) -> Kernel:
         modulation=modulation,
         additive=(Own(weights), Shared()),
         waves=WAVES,
-        inner=(Pair(weights, 2, "modulated_pair"),),
-        outer=(Pair(weights, 2), Residual()),
+        pairs=(Pair(weights, 2),),
     )
 
 

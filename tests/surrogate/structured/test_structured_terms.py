@@ -107,7 +107,7 @@ def by_loops(name: str, P: Values, u: Array, v: Array) -> float:
             )
             for i in range(d)
         ]
-        return float(e(p["pair"][0]) * sum(z[i] * z[j] for j in range(d) for i in range(j)))
+        return float(sum(z[i] * z[j] for j in range(d) for i in range(j)))
     if name == "residual":
         far = sum(((u[i] - v[i]) / e(p["lengthscale"][i])) ** 2 for i in range(d))
         return float(e(p["residual"][0] - 0.5 * far))
@@ -233,8 +233,10 @@ def test_scales_mean_the_same_in_every_dimension() -> None:
 def test_the_kernel_composes_its_terms(kernel: Kernel) -> None:
     A, B = points(5, 4, 1), points(6, 4, 2)
     P = drawn(kernel, 4, 3)
-    base = torch.exp(P["constant"]) + sum(t.against(P, B)(A)[0] for t in kernel.base)
-    outer = sum(t.against(P, B)(A)[0] for t in kernel.outer)
+    base = torch.exp(P["constant"]) + sum(t.against(P, B)(A)[0] for t in kernel.curved)
+    pairs = kernel.pairs[0].against(P, B)(A)[0]
+    base = base + torch.exp(P["modulated_pair"]) * pairs
+    outer = torch.exp(P["pair"]) * pairs + sum(t.against(P, B)(A)[0] for t in kernel.outer)
     expected = base * kernel.modulation.against(P, B)(A)[0] + outer
     np.testing.assert_allclose(kernel.against(P, B)(A)[0].numpy(), expected.numpy(), rtol=1e-12)
     memo: dict[tuple[int, bytes], torch.Tensor] = {}
@@ -248,3 +250,33 @@ def test_points_keep_their_gradient() -> None:
     U = torch.rand(2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     U.requires_grad_()
     assert Points.of(U).Phi.requires_grad
+
+
+def test_points_keep_the_latest_part_while_its_numbers_stay() -> None:
+    X = points(3, 2)
+    made: list[float] = []
+
+    def part(x: torch.Tensor) -> torch.Tensor:
+        def make() -> torch.Tensor:
+            made.append(float(x.detach()))
+            return 2.0 * x
+
+        return X.latest("part", (x,), make)
+
+    one, two = torch.ones(1), torch.full((1,), 2.0)
+    assert part(one) is part(one.clone()) and made == [1.0]
+    assert float(part(two)) == 4.0 and float(part(one)) == 2.0 and made == [1.0, 2.0, 1.0]
+    free = torch.ones(1, requires_grad=True)
+    assert part(free).requires_grad  # never a kept value without its path to the parameter
+    assert not part(one).requires_grad
+
+
+def test_data_against_itself_is_right_for_two_sets_of_modulators() -> None:
+    X = points(5, 4)
+    for J in ((0, 1), (2, 3)):
+        term = SumOfModulators(J)
+        P = drawn(term, 4, 3)
+        twin = Points.of(X.U.clone())
+        np.testing.assert_allclose(
+            term.against(P, X)(X)[0].numpy(), term.against(P, twin)(X)[0].numpy(), rtol=1e-12
+        )

@@ -25,6 +25,9 @@ from neuropareto.surrogate.structured.term import (
 )
 from neuropareto.surrogate.structured.weights import Tight, Weights
 
+_UNIT = torch.eye(DEGREE, dtype=torch.float64)
+_BELOW = tuple(torch.tril_indices(DEGREE, DEGREE, -1))
+
 
 @dataclass(frozen=True)
 class Own:
@@ -86,9 +89,7 @@ class Own:
 
 def mixing(P: Values) -> Tensor:
     """The factor M (K, K) of the covariance between degrees."""
-    unit = torch.eye(DEGREE, dtype=torch.float64)
-    rows, columns = torch.tril_indices(DEGREE, DEGREE, -1)
-    unit = unit.index_put((rows, columns), P["degree_mix"])
+    unit = _UNIT.index_put(_BELOW, P["degree_mix"])
     return torch.exp(0.5 * P["own_degree"])[:, None] * unit
 
 

@@ -5,7 +5,7 @@ Notation: X n data points, C = K + noise I = L L^T, alpha = C^-1 z; A b points a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -46,7 +46,8 @@ class Conditioned:
             L = cholesky(C, jitter=1e-10)
             alpha = torch.cholesky_solve(z[:, None], L)[:, 0]
             density = leave_one_out(L, alpha, jacobian)
-        return cls(kernel, P, X, L, alpha, Inverse.of(P, v, units), density)
+        # A copy of X: the matrices that a fit keeps with its points would stay with the model.
+        return cls(kernel, P, replace(X), L, alpha, Inverse.of(P, v, units), density)
 
     @cached_property
     def _cross(self) -> Against:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -20,22 +21,19 @@ from neuropareto.surrogate.structured.weights import Tight, Weights
 
 @dataclass(frozen=True)
 class Pair:
-    """Products of two different variables: e^scale sum_{i<j} (z_i . z'_i)(z_j . z'_j).
+    """Products of two different variables: sum_{i<j} (z_i . z'_i)(z_j . z'_j).
 
-    By Newton's identity = e^scale [Q^2 - R] / 2 with Q = sum_i z_i . z'_i, R = sum_i (z_i . z'_i)^2.
-    ``scale`` names the log variance, so that two such terms can stand in one kernel.
+    By Newton's identity = [Q^2 - R] / 2 with Q = sum_i z_i . z'_i, R = sum_i (z_i . z'_i)^2. How much
+    of it there is, with and without the modulators, the kernel says.
     """
 
     weights: Weights = Tight()
     degrees: int = 1
-    scale: str = "pair"
-    start: float = -3.0
 
     def parameters(self, d: int) -> Parameters:
-        """The scale, weight (d; as of the own curves), pair_degree."""
+        """weight (d; as of the own curves), pair_degree."""
         falling = tuple(-1.0 * k for k in range(self.degrees))
         return {
-            self.scale: scale(self.start),
             "weight": self.weights.parameter(d),
             "pair_degree": Parameter(falling, -7.0, 2.0, Normal(1.0)),
         }
@@ -44,7 +42,7 @@ class Pair:
         """A -> K (n, n'), pull."""
         root = self._omega(P).sqrt()
         Y = self._z(P, B)
-        flat, T, level = Y.flatten(1), products(Y), 0.5 * torch.exp(P[self.scale])
+        flat, T = Y.flatten(1), products(Y)
         rows, columns, twice = _pairs(self.degrees)
 
         def covariance(A: Points) -> tuple[Tensor, Pull]:
@@ -57,36 +55,31 @@ class Pair:
                 by_q = (((2.0 * C * Q) @ flat).view_as(Z) * steep).sum(-1)
                 weight = (C @ T).view(len(Z), Z.shape[1], -1) * twice
                 both = steep[..., rows] * Z[..., columns] + Z[..., rows] * steep[..., columns]
-                return level * (by_q - (weight * both).sum(-1))
+                return 0.5 * (by_q - (weight * both).sum(-1))
 
-            return level * (Q.square() - S @ T.T), pull
+            return 0.5 * (Q.square() - S @ T.T), pull
 
         return covariance
 
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """k(u, u) (n,)."""
         norms = self._z(P, A).square().sum(-1)
-        both = norms.sum(1).square() - norms.square().sum(1)
-        return 0.5 * torch.exp(P[self.scale]) * both
+        return 0.5 * (norms.sum(1).square() - norms.square().sum(1))
 
     def contraction(self, P: Values, G: Tensor, X: Points, K: Tensor) -> Tensor:
-        """sum G K dscale + e^scale (sum_ik q_ik domega_ik - sum_i omega_i^T r_i domega_i).
+        """sum_ik q_ik domega_ik - sum_i omega_i^T r_i domega_i.
 
         q_ik = phi_ik^T (G * Q) phi_ik and r_ikl = (phi_ik phi_il)^T G (phi_ik phi_il).
         """
         omega = self._omega(P)
-        fixed = omega.detach()
         Phi = X.Phi[:, :, : self.degrees]
-        Z = (Phi * fixed.sqrt()).flatten(1)
+        Z = (Phi * omega.detach().sqrt()).flatten(1)
         q = (Phi * ((G * (Z @ Z.T)) @ Phi.flatten(1)).view_as(Phi)).sum(0)
-        level = torch.exp(P[self.scale]).detach()
-        rows, columns = torch.triu_indices(self.degrees, self.degrees)
-        S = products(Phi)
+        rows, columns, _ = _pairs(self.degrees)
+        S = X.latest(f"products {self.degrees}", (), lambda: products(Phi))
         r = (S * (G @ S)).sum(0).view(X.d, -1)
         cross = (r * omega[:, rows] * omega[:, columns]).sum()
-        return (G * K).sum() * P[self.scale].sum() + (
-            level * ((q * omega).sum() - 0.5 * cross)
-        ).sum()
+        return (q * omega).sum() - 0.5 * cross
 
     def _omega(self, P: Values) -> Tensor:
         return self.weights.of(P["weight"])[:, None] * torch.exp(P["pair_degree"])
@@ -97,10 +90,13 @@ class Pair:
 
 def products(Z: Tensor) -> Tensor:
     """Features with inner product sum_i (z_i . z'_i)^2: all z_ik z_il, (n, d K (K + 1) / 2)."""
+    if Z.shape[2] == 1:
+        return Z[:, :, 0].square()
     rows, columns, twice = _pairs(Z.shape[2])
     return (Z[:, :, rows] * Z[:, :, columns] * twice).flatten(1)
 
 
+@cache
 def _pairs(degrees: int) -> tuple[Tensor, Tensor, Tensor]:
     """The pairs k <= l of degrees, and sqrt(2) for those of two different ones."""
     rows, columns = torch.triu_indices(degrees, degrees)

@@ -29,6 +29,7 @@ from neuropareto.surrogate.structured.points import (
 )
 from neuropareto.surrogate.structured.term import Against, Pull, Term, of_each
 
+_DECAY = torch.exp(-0.5 * torch.arange(DEGREE, dtype=torch.float64))  # of the polynomials
 _EDGE = 1e-9  # how near to 0 and 1 a warped variable may come
 
 
@@ -78,12 +79,12 @@ class SumOfModulators:
         """A -> Mod (n, n'), pull."""
         columns = list(self.J)
         t = warped(P, B.U[:, columns])
-        W = legendre(t) * (torch.exp(P["modulator"])[:, None] * _decay())
+        W = legendre(t) * (torch.exp(P["modulator"])[:, None] * _DECAY)
 
         def covariance(A: Points) -> tuple[Tensor, Pull]:
             s = t if A is B else warped(P, A.U[:, columns])
             smooth, by_smooth = of_each(legendre(s), lambda: legendre_slopes(s), W)
-            R = _rough(P, s.T, t.T)
+            R = _own_rough(P, self.J, B, t.T) if A is B else _rough(P, s.T, t.T)
 
             def pull(C: Tensor) -> Tensor:
                 by_t = by_smooth(C) + _nearer(P, C * R, s.T, t.T).T
@@ -155,11 +156,11 @@ def modulators(P: Values, J: tuple[int, ...], B: Points) -> Against:
     """
     columns = list(J)
     t = warped(P, B.U[:, columns]).T
-    W = legendre(t) * (torch.exp(P["modulator"])[:, None, None] * _decay())
+    W = legendre(t) * (torch.exp(P["modulator"])[:, None, None] * _DECAY)
 
     def factors(A: Points) -> tuple[Tensor, Pull]:
         s = t if A is B else warped(P, A.U[:, columns]).T
-        R = _rough(P, s, t)
+        R = _own_rough(P, J, B, t) if A is B else _rough(P, s, t)
 
         def pull(C: Tensor) -> Tensor:
             smooth = ((C @ W) * legendre_slopes(s)).sum(-1)
@@ -176,23 +177,29 @@ def modulators(P: Values, J: tuple[int, ...], B: Points) -> Against:
 def modulator_contraction(P: Values, J: tuple[int, ...], G: Tensor, X: Points) -> Tensor:
     """A scalar with the gradient of sum_j sum(G_j * T_j) at the data, G (k, n, n) symmetric.
 
-    Rough part: with H = G * R, sum H dr - sum_nm H_nm d[(t_n - t_m)^2 / l^2] / 2.
+    Smooth part Z Z^T with Z = sqrt(v_j e^{-k/2}) phi_k(t_j): 2 sum((G Z) * dZ). Rough part: with
+    H = G * R, sum H dr - sum_nm H_nm d[(t_n - t_m)^2 / l^2] / 2. Both are linear in dt.
     """
     t = warped(P, X.U[:, list(J)]).T
-    Z = _smooth(P, t)
-    smooth = 2.0 * ((G @ Z.detach()) * Z).sum()
     with torch.no_grad():
-        H = _rough(P, t, t).mul_(G)
-        total, rows = H.sum((1, 2)), H.sum(2)
-    product = (H @ t[:, :, None])[:, :, 0]
-    squared = 2.0 * (rows * t.square() - t * product).sum()
-    level = (total * P["rough"]).sum()
-    return smooth + level - 0.5 * (squared * torch.exp(-2.0 * P["rough_length"])).sum()
+        root = torch.exp(0.5 * P["modulator"])[:, None, None] * _DECAY.sqrt()
+        Z = legendre(t) * root
+        met = G @ Z
+        H = G * _own_rough(P, J, X, t)
+        rows, product = H.sum(2), (H @ t[:, :, None])[:, :, 0]
+        apart = rows * t - product
+        squared = 2.0 * (t * apart).sum()
+        shorter = torch.exp(-2.0 * P["rough_length"])
+        by_t = 2.0 * ((met * root * legendre_slopes(t)).sum(-1) - shorter * apart)
+        smooth = (met * Z).sum((1, 2))
+    levels = (smooth * P["modulator"] + rows.sum(1) * P["rough"]).sum()
+    lengths = (squared * torch.exp(-2.0 * P["rough_length"])).sum()
+    return levels + (by_t * t).sum() - 0.5 * lengths
 
 
 def modulator_diagonals(P: Values, J: tuple[int, ...], A: Points) -> Tensor:
     """T_j(u, u), (k, n)."""
-    values = legendre(warped(P, A.U[:, list(J)])).square() @ _decay()
+    values = legendre(warped(P, A.U[:, list(J)])).square() @ _DECAY
     return (values * torch.exp(P["modulator"]) + torch.exp(P["rough"])).T
 
 
@@ -216,12 +223,6 @@ def unwarped(a: Tensor, b: Tensor, T: Tensor) -> Tensor:
     return (1.0 - (1.0 - T.clamp(0.0, 1.0)) ** (1.0 / b)) ** (1.0 / a)
 
 
-def _smooth(P: Values, t: Tensor) -> Tensor:
-    """Features of the polynomial part, (k, n, K)."""
-    root = torch.exp(0.5 * P["modulator"])[:, None, None] * _decay().sqrt()
-    return legendre(t) * root
-
-
 def _rough(P: Values, s: Tensor, t: Tensor) -> Tensor:
     """The rough part between values s (k, n) and t (k, n'), (k, n, n')."""
     shorter = torch.exp(-P["rough_length"])
@@ -230,13 +231,15 @@ def _rough(P: Values, s: Tensor, t: Tensor) -> Tensor:
     return (apart * apart).mul_(-0.5).add_(P["rough"][:, None, None]).exp_()
 
 
+def _own_rough(P: Values, J: tuple[int, ...], X: Points, t: Tensor) -> Tensor:
+    """The rough part of the data against itself, t (k, n) its warped values; (k, n, n)."""
+    given = tuple(P[name] for name in ("rough", "rough_length", "warp_a", "warp_b"))
+    return X.latest(f"rough {J}", given, lambda: _rough(P, t, t))
+
+
 def _nearer(P: Values, H: Tensor, s: Tensor, t: Tensor) -> Tensor:
     """sum_n' H (t - s) / l^2: the pull of the rough part, H (k, n, n') its weighted values; (k, n)."""
     return ((H @ t[:, :, None])[..., 0] - H.sum(2) * s) * torch.exp(-2.0 * P["rough_length"])
-
-
-def _decay() -> Tensor:
-    return torch.exp(-0.5 * torch.arange(DEGREE, dtype=torch.float64))
 
 
 def _products_of_others(T: Tensor) -> Tensor:

@@ -7,7 +7,8 @@ polynomial of degree k = 1..K, orthonormal on [0, 1]. The constant polynomial is
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import torch
@@ -22,6 +23,7 @@ class Points:
 
     U: Tensor
     Phi: Tensor
+    _latest: dict[str, tuple[bytes, Tensor]] = field(init=False, default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, U: Tensor, degree: int = DEGREE) -> Points:
@@ -32,6 +34,19 @@ class Points:
     def slopes(self) -> Tensor:
         """phi_k'(u_i), (n, d, K)."""
         return legendre_slopes(self.U, self.Phi.shape[2])
+
+    def latest(self, name: str, given: tuple[Tensor, ...], make: Callable[[], Tensor]) -> Tensor:
+        """What ``make`` returns; not made again while it is ``given`` the same numbers.
+
+        One value is kept for each name: the matrix of the data and its gradient need the same parts.
+        """
+        if torch.is_grad_enabled() and any(x.requires_grad for x in given):
+            return make()
+        key = b"".join(x.detach().numpy().tobytes() for x in given)
+        kept = self._latest.get(name)
+        if kept is None or kept[0] != key:
+            kept = self._latest[name] = (key, make())
+        return kept[1]
 
     def __len__(self) -> int:
         """The number of points."""

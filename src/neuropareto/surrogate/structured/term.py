@@ -26,7 +26,11 @@ Against: TypeAlias = "Callable[[Points], tuple[Tensor, Pull]]"
 
 
 class Term(Protocol):
-    """One summand or factor of the kernel."""
+    """One summand or factor of the kernel; a frozen value."""
+
+    def __hash__(self) -> int:
+        """Equal terms have equal hashes."""
+        ...
 
     def parameters(self, d: int) -> Parameters:
         """The hyper-parameters of this term for d variables."""

@@ -18,7 +18,7 @@ from neuropareto.surrogate.structured import restarts
 from neuropareto.surrogate.structured.additive import Own, Shared
 from neuropareto.surrogate.structured.conditioned import Conditioned
 from neuropareto.surrogate.structured.evidence import Evidence
-from neuropareto.surrogate.structured.interactions import Pair, Residual
+from neuropareto.surrogate.structured.interactions import Pair
 from neuropareto.surrogate.structured.kernel import Kernel
 from neuropareto.surrogate.structured.modulation import (
     Modulation,
@@ -75,11 +75,8 @@ class Variant:
         additive: tuple[Additive, ...] = (Own(self.weights),)
         if self.shared:
             additive = (*additive, Shared())
-        if not self.pair_degrees:
-            return Kernel(additive=additive, outer=(Residual(),))
-        inner = Pair(self.weights, self.pair_degrees, "modulated_pair", start=-4.0)
-        outer = Pair(self.weights, self.pair_degrees)
-        return Kernel(additive=additive, inner=(inner,), outer=(outer, Residual()))
+        pairs = (Pair(self.weights, self.pair_degrees),) if self.pair_degrees else ()
+        return Kernel(additive=additive, pairs=pairs)
 
 
 TIGHT = Variant("tight", Tight(), 1, SumOfModulators)
