@@ -111,6 +111,20 @@ def test_ingredients_are_compared_run_by_run(campaign: Path, grid_file: Path) ->
     assert float(made.rows[2][4].text) == pytest.approx(wilcoxon(logs).pvalue, abs=0.01)
 
 
+def test_the_page_of_the_ablation_shows_the_committed_records() -> None:
+    root = Path(__file__).parents[2]
+    records = root / "benchmarks" / "records" / "ingredients"
+    grid = load("ingredients")
+    found = {entry.cell for entry in Records([records])}
+    assert found == set(grid.cells) and {cell.seed for cell in found} == set(range(5))
+    variants = [task.variant for task in grid.tasks]
+    assert len(variants) >= 6 and min(variants.count(v) for v in ("shifted", "rotated")) >= 2
+    page = (root / "docs" / "ablation.md").read_text()
+    for line in render(ingredients.table(Material([records])), "markdown").splitlines():
+        if line.startswith("| "):
+            assert line in page
+
+
 def test_variant_tables_compare_with_their_reference(tmp_path: Path) -> None:
     scale = Scale(seeds=[0, 1], budget=210, algorithms=["pool-200", "pool-500"])
     for wanted in load("pool-size", scale).cells:
