@@ -31,7 +31,8 @@ def test_all_but_a_few_variables_are_without_effect(name: str, active: int) -> N
     base = rng.random((1, 60))
     moved = np.repeat(base, 60, axis=0)
     np.fill_diagonal(moved, rng.random(60))
-    effect = np.abs(values(name, moved) - values(name, base)).max(axis=1) > 0
+    # One row alone and sixty together may be multiplied in another order, on some processors.
+    effect = np.abs(values(name, moved) - values(name, base)).max(axis=1) > 1e-12
     assert effect.sum() == active
 
 
