@@ -210,9 +210,9 @@ def test_the_drawn_seed_repeats_the_run() -> None:
     assert np.array_equal(short(seed=first.seed).X, first.X)
 
 
-def test_the_default_start_design_leaves_a_third_of_a_small_budget() -> None:
+def test_the_default_start_design_takes_a_third_of_a_small_budget() -> None:
     result = short(budget=12, n_initial=None, batch=4)
-    assert result.notes[0]["evaluations"] == 8 and len(result.F) == 12
+    assert result.notes[0]["evaluations"] == 4 and len(result.F) == 12
 
 
 @pytest.mark.parametrize(

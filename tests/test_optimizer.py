@@ -223,6 +223,12 @@ def test_start_design_sizes_follow_the_paper() -> None:
     assert [start_design_size(d) for d in (1, 5, 30, 99, 100, 500)] == [10, 54, 100, 100, 200, 200]
 
 
+def test_the_start_design_takes_at_most_a_third_of_a_known_budget() -> None:
+    sizes = [start_design_size(100, budget) for budget in (1, 2, 30, 300, 600, 10_000)]
+    assert sizes == [1, 1, 10, 100, 200, 200]
+    assert start_design_size(5, 300) == 54, "no more than usual"
+
+
 @pytest.mark.parametrize(
     ("points", "F", "words"),
     [

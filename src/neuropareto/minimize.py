@@ -49,14 +49,14 @@ def minimize(  # noqa: PLR0913 - the front door: every option of a run, keyword-
     <= 0 is feasible. A :class:`Problem` may stand in its place and brings space, objective count,
     directions and reference point. ``algorithm`` is :class:`NeuroPareto` unless another is given;
     ``seed=None`` draws one, which ``result.seed`` tells. ``n_initial`` defaults to the paper's
-    start design, but at most two thirds of the budget.
+    start design, but at most a third of the budget.
     """
     problem = _as_problem(objective, space, n_objectives, directions, n_constraints, vectorized)
     budget, batch = whole(budget, "budget", least=1), whole(batch, "batch", least=1)
     if reference_point is not None:
         problem = replace(problem, reference_point=numbers(reference_point, "The reference point"))
     if n_initial is None:
-        n_initial = min(start_design_size(problem.d), max(1, 2 * budget // 3))
+        n_initial = start_design_size(problem.d, budget)
     elif whole(n_initial, "n_initial", least=0) > budget:
         raise ValueError(
             f"The budget must cover the start design, got budget={budget} and "

@@ -62,12 +62,15 @@ class Failure:
 Points: TypeAlias = "Trial | Batch | Sequence[Trial] | npt.ArrayLike"
 
 
-def start_design_size(d: int) -> int:
+def start_design_size(d: int, budget: int | None = None) -> int:
     """Points of the start design: the paper's 100 (d < 100) or 200; fewer where d is small.
 
-    min(11 d - 1, 100 or 200). Paper: section "Experimental Configuration". Decision D-5.
+    min(11 d - 1, 100 or 200), and at most a third of the ``budget`` where that is known: what is
+    spent before there is a model is spent blindly. Paper: section "Experimental Configuration".
+    Decisions D-5 and D-76.
     """
-    return min(11 * d - 1, 100 if d < 100 else 200)
+    usual = min(11 * d - 1, 100 if d < 100 else 200)
+    return usual if budget is None else min(usual, max(1, budget // 3))
 
 
 class Optimizer:

@@ -197,7 +197,7 @@ def test_little_is_enough(home: Path) -> None:
     file = read(written(home, SMALL))
     assert file.simulator is None
     assert file.name == "study"
-    assert file.initial == 6, "at most two thirds of the budget"
+    assert file.initial == 3, "at most a third of the budget"
     assert file.store == home.resolve() / "study.db"
 
 

@@ -73,8 +73,7 @@ class Retuning:
 
     def start_size(self, d: int) -> int:
         """Evaluations of the start design: the usual ones unless said otherwise."""
-        usual = min(start_design_size(d), max(1, 2 * self.budget // 3))
-        return usual if self.n_initial is None else self.n_initial
+        return start_design_size(d, self.budget) if self.n_initial is None else self.n_initial
 
 
 def retune(

@@ -103,7 +103,7 @@ class StudyFile:
     def ignored(self, study: Study) -> tuple[str, ...]:
         """What this file says otherwise than when the study was begun, and what has no effect now."""
         stored = study.description
-        by_budget = _usual_initial(self.space, self.budget)
+        by_budget = start_design_size(self.space.d, self.budget)
         changed = {
             "seed": self.seed != stored.seed,
             "initial": self.initial not in (stored.n_initial, by_budget),
@@ -119,11 +119,6 @@ class StudyFile:
             Bound(name, "at_most" if c.sign > 0 else "at_least", c.bound)
             for name, c in self.constraints.items()
         )
-
-
-def _usual_initial(space: Space, budget: int) -> int:
-    """The size of the start design where the file does not say it."""
-    return min(start_design_size(space.d), max(1, 2 * budget // 3))
 
 
 def read(path: Path) -> StudyFile:
@@ -157,7 +152,7 @@ def read(path: Path) -> StudyFile:
         name=name,
         budget=budget,
         seed=root.whole("seed", 0, least=0),
-        initial=root.whole("initial", _usual_initial(space, budget), least=0),
+        initial=root.whole("initial", start_design_size(space.d, budget), least=0),
         workers=root.whole("workers", 1),
         batch=root.whole("batch") if "batch" in root.values else None,
         engine=root.text("engine", "processes"),
