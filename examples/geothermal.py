@@ -38,7 +38,6 @@ def main() -> None:
         batch=options.batch,
         algorithm=algorithm(options.algorithm),
         seed=options.seed,
-        n_initial=min(200, max(2, 2 * options.budget // 3)),
         progress=True,
     )
     album = draw(reservoir, result.X, result.F, result.notes, options.output)
