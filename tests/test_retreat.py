@@ -78,15 +78,43 @@ def test_an_empty_front_is_no_place_to_retreat_to() -> None:
     assert not TrustRegion().lost(past, nowhere)
 
 
-def test_in_retreat_the_models_last_proposals_decide() -> None:
-    U, F = outcome(60)
-    new = np.random.default_rng(1).random((40, D))
-    for early, late in ((0.6, 1.1), (1.1, 0.6)):
-        values = np.concatenate([F[:20] * early, F[:20] * late])
-        archive = Archive.of(np.concatenate([U, new]), np.concatenate([F, values]))
-        past = past_of(new, values)
-        assert not TrustRegion().lost(past, archive), "as a whole they earned enough"
-        assert TrustRegion().lost(replace(past, elsewhere=10), archive) is (late > early)
+def test_a_model_that_has_found_its_way_is_not_lost_again() -> None:
+    """After local steps one batch of the model reaches the front: then nobody can gain a share of it."""
+    past, archive = situation(-0.1, 0.5)
+    past = replace(past, elsewhere=40)
+    assert TrustRegion().lost(past, archive)
+    rng = np.random.default_rng(7)
+    for values in (archive.F[:10] * 0.01, archive.F[:20] * 0.5):  # the way found; then no gain
+        new, history = rng.random((len(values), D)), past.history
+        features = np.tile(history.features[:1], (len(new), 1))
+        past = replace(past, history=history.extended(new, features, np.zeros(len(new)), 1000))
+        archive = archive.extended(new, values)
+        assert not TrustRegion().lost(past, archive)
+
+
+def test_a_model_that_never_has_stays_lost() -> None:
+    """Its next proposals do not earn either, while the local steps do."""
+    past, archive = situation(-0.1, 0.5)
+    rng = np.random.default_rng(7)
+    for _ in range(3):
+        archive = archive.extended(rng.random((40, D)), archive.front[:1].repeat(40, axis=0) * 0.95)
+        new, history = rng.random((10, D)), past.history
+        past = Past(history.extended(new, history.features[:10], np.zeros(10), 1000), 40)
+        archive = archive.extended(new, archive.F[:10] * 1.1)
+        assert TrustRegion().lost(past, archive)
+
+
+def test_the_retreat_goes_on_while_local_steps_bring_more() -> None:
+    """One lucky batch of the model is no reason to go back to it: the steps brought more for each."""
+    past, archive = situation(-0.1, 0.5)
+    rng = np.random.default_rng(7)
+    best = archive.front[:1].repeat(10, axis=0)
+    for steps, expected in ((0.5, True), (0.999, False)):
+        grown = archive.extended(rng.random((10, D)), best * steps)
+        new, history = rng.random((10, D)), past.history
+        grown = grown.extended(new, best * steps * 0.85)
+        later = Past(history.extended(new, history.features[:10], np.zeros(10), 1000), 10)
+        assert TrustRegion().lost(later, grown) is expected
 
 
 def test_the_paper_never_retreats() -> None:

@@ -127,24 +127,24 @@ class TrustRegion:
     def lost(self, past: Past, archive: Archive) -> bool:
         """Whether the model's proposals earn nothing, in the box of all that was evaluated.
 
-        The first time ``evidence`` of them must be known, and all together must have brought less than
-        a share ``little`` of the hypervolume that the rest of the archive has, and less than a share
-        ``kept`` of what the model's means had promised: where a front is complete, little is
-        promised. After that the last twenty have to bring that share, or the retreat goes on.
+        ``evidence`` of them must be known, and all together must have brought less than a share
+        ``little`` of the hypervolume that the rest of the archive has, and less than a share ``kept``
+        of what the model's means had promised: where a front is complete, little is promised. The
+        retreat ends when they have brought that share, and more for each than the local steps.
         """
         rows, places = past.history.matched(archive.U)
         if len(rows) < self.evidence or not len(archive.front_indices):
             return False
-        if past.elsewhere:
-            rows, places = rows[-20:], places[-20:]
         feasible = archive.violation == 0
         rest = feasible.copy()
         rest[places] = False
         worst = archive.F.max(axis=0)
         had = pareto.hypervolume(archive.F[rest], worst)
         gained = pareto.hypervolume(archive.F[feasible], worst) - had
-        if gained >= self.little * had or past.elsewhere:
-            return gained < self.little * had
+        if past.elsewhere:
+            return bool(gained < self.little * had or _steps_earn_more(places, archive))
+        if gained >= self.little * had:
+            return False
         promised = np.concatenate([archive.F[rest], past.history.features[rows, : archive.m]])
         return bool(gained < self.kept * (pareto.hypervolume(promised, worst) - had))
 
@@ -169,6 +169,15 @@ class TrustRegion:
         distance = np.abs(V - 0.5).max(axis=1)
         order = np.argsort(distance, kind="stable")[: self.points]
         return np.asarray(order[distance[order] <= 3.0])
+
+
+def _steps_earn_more(places: Indices, archive: Archive) -> bool:
+    """Whether what came between the model's proposals, at ``places``, gained more than they, each."""
+    first = int(places.min())
+    gains = archive.gains(len(archive) - first, archive.F.max(axis=0)).hypervolume
+    own = np.zeros(len(gains), dtype=np.bool_)
+    own[places - first] = True
+    return bool(not own.all() and gains[~own].mean() > gains[own].mean())
 
 
 def centre(archive: Archive) -> Array:
