@@ -79,7 +79,7 @@ def test_an_empty_front_is_no_place_to_retreat_to() -> None:
 
 
 def test_a_model_that_has_found_its_way_is_not_lost_again() -> None:
-    """After local steps one batch of the model reaches the front: then nobody can gain a share of it."""
+    """After local steps a batch of the model reaches the front: then nobody can gain a share of it."""
     past, archive = situation(-0.1, 0.5)
     past = replace(past, elsewhere=40)
     assert TrustRegion().lost(past, archive)
