@@ -97,7 +97,9 @@ def test_a_model_that_never_has_stays_lost() -> None:
     past, archive = situation(-0.1, 0.5)
     rng = np.random.default_rng(7)
     for _ in range(3):
-        archive = archive.extended(rng.random((40, D)), archive.front[:1].repeat(40, axis=0) * 0.95)
+        archive = archive.extended(
+            rng.random((40, D)), archive.front[:1].repeat(40, axis=0) * 0.95
+        )
         new, history = rng.random((10, D)), past.history
         past = Past(history.extended(new, history.features[:10], np.zeros(10), 1000), 40)
         archive = archive.extended(new, archive.F[:10] * 1.1)
