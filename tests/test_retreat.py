@@ -258,6 +258,24 @@ def test_what_the_model_remembers_is_kept() -> None:
     assert {"surrogate/w", "history/U", "retreat/radius"} <= set(found[1])
 
 
+def test_local_steps_say_what_they_expect() -> None:
+    """With a model of the neighbourhood: in the objectives' units, for each point, and about right."""
+    archive = near_archive()
+    past = past_of(archive.U[-30:], archive.F[-30:] * 0.3)
+    spec = TrustRegion(radius=0.05, little=np.inf, kept=np.inf)
+    found = spec.proposal(past, archive, 4, pending=NOBODY, memory=None, rng=Streams(0, 0))
+    assert found is not None
+    said = {name: np.array(found.notes[f"predicted_{name}"]) for name in
+            ("mean", "epistemic", "aleatoric")}  # fmt: skip
+    assert {value.shape for value in said.values()} == {(4, 2)}
+    error = np.abs(smooth(found.U) - said["mean"])
+    assert (error <= 4 * np.sqrt(said["epistemic"] + said["aleatoric"])).all()
+    assert error.max() < 0.1 * np.ptp(archive.F)
+    alone, there = situation(-0.1, 0.5)
+    blind = TrustRegion().proposal(alone, there, 4, pending=NOBODY, memory=None, rng=Streams(0, 0))
+    assert blind is not None and "predicted_mean" not in blind.notes
+
+
 def test_the_model_gets_its_turn() -> None:
     past, archive = situation(-0.1, 0.5)
     assert proposal(replace(past, elsewhere=39), archive, TrustRegion()) is not None

@@ -13,7 +13,7 @@ trust region, where it is the unit cube.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from neuropareto.past import Past
 from neuropareto.randomness import Streams
 from neuropareto.screening import margin
 from neuropareto.space import Array
+from neuropareto.stages import foretold
 from neuropareto.surrogate import ExactGP
 from neuropareto.surrogate.exact_gp import FittedExactGP
 
@@ -108,12 +109,14 @@ class TrustRegion:
         V = (archive.U - low) / (high - low)
         near = self._near(V)
         modelled = len(near) >= self.least
+        said: dict[str, Any] = {}
         if modelled:
             local = Archive.of(V[near], archive.F[near], archive.G[near])
             model = self.surrogate.fit(local.U, local.outputs, warm=None, rng=rng("retreat-model"))
             waiting = model.posterior((pending - low) / (high - low)).mean[:, : archive.m]
             front = np.concatenate([archive.front, waiting])
             steps = chosen(model, local, archive, front, q, rng=rng("retreat"))
+            said = foretold(model.posterior(steps), archive.m)
         else:
             steps = rng("retreat").random((q, archive.d))
         U = low + steps * (high - low)
@@ -121,7 +124,7 @@ class TrustRegion:
             "radius": np.array(radius), "seen": np.array(seen),
             "modelled": np.array(modelled), "proposed": np.array(past.elsewhere + q),
         }  # fmt: skip
-        notes = {"retreat": {"radius": radius, "near": len(near)}}
+        notes = {"retreat": {"radius": radius, "near": len(near)}, **said}
         return Proposal(U, {**(memory or {}), **joined({"retreat": kept})}, notes)
 
     def lost(self, past: Past, archive: Archive) -> bool:

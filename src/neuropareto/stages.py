@@ -21,6 +21,7 @@ from neuropareto.candidates import Pool
 from neuropareto.memory import Memory, part
 from neuropareto.randomness import Streams
 from neuropareto.space import Array
+from neuropareto.surrogate.contract import Posterior
 
 
 class FittedStage(Protocol):
@@ -80,9 +81,16 @@ class Stages:
             "shortlist": len(short),
             "operators": [str(name) for name in pool.operator[picked]],
             "moved": np.sqrt(np.square(U - pool.U[picked]).mean(axis=1)).tolist(),
-            "predicted_mean": chosen.mean.tolist(),
-            "predicted_epistemic": chosen.epistemic.tolist(),
-            "predicted_aleatoric": chosen.aleatoric.tolist(),
+            **foretold(chosen, chosen.mean.shape[1]),
             "information_gain": chosen.information.tolist(),
             **{name: dict(part.notes) for name, part in fitted.items()},
         }
+
+
+def foretold(said: Posterior | Signals, m: int) -> dict[str, list[list[float]]]:
+    """What was predicted for proposals, before they are evaluated: mean and variances, (q, m)."""
+    return {
+        "predicted_mean": said.mean[:, :m].tolist(),
+        "predicted_epistemic": said.epistemic[:, :m].tolist(),
+        "predicted_aleatoric": said.aleatoric[:, :m].tolist(),
+    }

@@ -138,3 +138,23 @@ def test_the_intervals_that_runs_noted_are_counted(base: Record, tmp_path: Path)
     one = score(Material([tmp_path], Scale(seeds=[1])))[-1]
     assert texts(one, "held") == ["0.900"] * 2
     assert len(score(Material([tmp_path], Scale(problems=["zdt1"])))) == 1, "no table of nothing"
+
+
+def test_the_forecasts_of_local_steps_count_too(base: Record, tmp_path: Path) -> None:
+    """Two of three local points inside; the round before it noted 0.9; a repeat is left out."""
+    F = base.minimised[5:8]
+    mean = F + np.array([[1.0], [1.0], [3.0]])
+    local = {
+        "retreat": {"radius": 0.1}, "evaluations": 5, "predicted_mean": mean.tolist(),
+        "predicted_epistemic": np.full_like(F, 0.5).tolist(),
+        "predicted_aleatoric": np.full_like(F, 0.5).tolist(),
+    }  # fmt: skip
+    notes = (
+        {"surrogate": {"coverage": 0.9}}, local, {**local, "repeats_replaced": 1},
+        {**local, "evaluations": len(base.F) - 1}, {"retreat": {"radius": 0.1}},
+    )  # fmt: skip
+    cell = Cell(base.cell.task, "neuropareto", 0)
+    timed = tuple({"seconds": 1.0, **note} for note in notes)
+    write(replace(base, cell=cell, notes=timed), tmp_path / f"{cell.key}.npz")
+    held = score(Material([tmp_path]))[-1]
+    assert texts(held, "held") == [f"{(0.9 + 2 / 3) / 2:.3f}"] * 2

@@ -1,18 +1,22 @@
 """Whether the surrogate's 90 % intervals held on the points it proposed, and how long that took.
 
-A forecast is made before its point is evaluated and noted in the next round, so the last batch of
-a run has none. A run counts by the mean over its batches, a group by the mean over its runs.
+A forecast is made before its point is evaluated. How many held is noted by the next round's fit, so
+the last batch of a run has none; local steps (:mod:`neuropareto.retreat`) come with their forecasts.
+A run counts by the mean over its batches, a group by the mean over its runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from neuropareto.bench import printed
 from neuropareto.bench.layout import Item, Table, items, number
 from neuropareto.bench.material import Material
+from neuropareto.bench.record import Record
 from neuropareto.bench.records import Entry
 
 
@@ -40,9 +44,24 @@ def table(material: Material, algorithm: str = printed.OURS) -> Table | None:
 
 def run_coverage(entry: Entry) -> float | None:
     """The mean over a run's batches of the share of outcomes inside; None if it noted none."""
-    noted = [note.get("surrogate", {}).get("coverage") for note in entry.read().notes]
+    record = entry.read()
+    noted = [note.get("surrogate", {}).get("coverage") for note in record.notes]
+    noted += [_held(record, note) for note in record.notes if "retreat" in note]
     shares = [float(share) for share in noted if share is not None]
     return float(np.mean(shares)) if shares else None
+
+
+def _held(record: Record, note: Mapping[str, Any]) -> float | None:
+    """The share of a round's outcomes inside the intervals it predicted; None if it did not."""
+    if "predicted_mean" not in note or note.get("repeats_replaced") or len(record.failed_X):
+        return None
+    mean = np.array(note["predicted_mean"])
+    variance = np.array(note["predicted_epistemic"]) + np.array(note["predicted_aleatoric"])
+    first = int(note["evaluations"])
+    F = record.minimised[first : first + len(mean)]
+    if len(F) < len(mean):
+        return None
+    return float((np.abs(F - mean) <= ndtri(0.95) * np.sqrt(variance)).mean())
 
 
 def _row(start: tuple[Item, ...], runs: Sequence[tuple[Entry, float]]) -> tuple[Item, ...]:
