@@ -227,6 +227,12 @@ def test_the_start_design_takes_at_most_a_third_of_a_known_budget() -> None:
     sizes = [start_design_size(100, budget) for budget in (1, 2, 30, 300, 600, 10_000)]
     assert sizes == [1, 1, 10, 100, 200, 200]
     assert start_design_size(5, 300) == 54, "no more than usual"
+    told = Optimizer([(0, 1)] * 100, 2, RandomSearch(), seed=0, budget=30)
+    assert told.n_initial == 10
+    both = Optimizer([(0, 1)] * 100, 2, RandomSearch(), seed=0, budget=30, n_initial=20)
+    assert both.n_initial == 20, "what is said goes before what follows"
+    with pytest.raises(ValueError, match="budget must be a whole number >= 1"):
+        Optimizer([(0, 1)], 2, RandomSearch(), seed=0, budget=0)
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,9 @@ def start_design_size(d: int, budget: int | None = None) -> int:
 class Optimizer:
     """Ask-and-tell optimisation of ``n_objectives`` objectives over ``space``.
 
-    ``n_initial`` points of a Latin hypercube come first (see :func:`start_design_size`); warm-start
-    points told beforehand count towards it. Objectives are minimised unless ``directions`` says
+    ``n_initial`` points of a Latin hypercube come first (see :func:`start_design_size`, which a
+    planned ``budget`` makes smaller; it limits nothing else); warm-start points told beforehand count
+    towards it. Objectives are minimised unless ``directions`` says
     "maximize"; constraints are feasible where <= 0.
     """
 
@@ -89,6 +90,7 @@ class Optimizer:
         *,
         seed: int,
         n_initial: int | None = None,
+        budget: int | None = None,
         directions: Sequence[str] | None = None,
         n_constraints: int = 0,
     ) -> None:
@@ -104,7 +106,8 @@ class Optimizer:
         self.seed = whole(seed, "seed", least=0)
         self.directions = tuple(directions) if directions is not None else None
         self._signs = signs(directions, self.n_objectives)
-        default = start_design_size(self.space.d)
+        planned = None if budget is None else whole(budget, "budget", least=1)
+        default = start_design_size(self.space.d, planned)
         self.n_initial = whole(default if n_initial is None else n_initial, "n_initial", least=0)
         self.archive = Archive.empty(self.space.d, self.n_objectives, self.n_constraints)
         self.failures: list[Failure] = []

@@ -200,6 +200,14 @@ class Interrupted:
         return RandomSearch().propose(archive, q, pending=pending, memory=memory, rng=rng)
 
 
+def test_a_planned_budget_makes_the_start_design_small(memory_disk: Path) -> None:
+    path = memory_disk / "planned.db"
+    with Study.create(path, [(0, 1)] * 50, 2, RandomSearch(), seed=0, budget=30) as study:
+        assert study.optimizer.n_initial == 10
+    with Study.open(path) as study:
+        assert study.optimizer.n_initial == 10
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, MemoryError])
 def test_an_interrupted_ask_leaves_no_trace(memory_disk: Path, error: type[BaseException]) -> None:
     study = make(memory_disk / "a", Interrupted(error, [1]))

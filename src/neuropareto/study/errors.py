@@ -21,3 +21,7 @@ class StorageError(StudyError):
 
 class NetworkFileSystem(UserWarning):
     """The study lies where file locks are unreliable; it is kept in the safer, slower mode."""
+
+
+class StartDesignOnly(UserWarning):
+    """A run ends before the algorithm has proposed anything."""

@@ -78,6 +78,7 @@ class Study:
         *,
         seed: int,
         n_initial: int | None = None,
+        budget: int | None = None,
         n_constraints: int = 0,
         reference_point: npt.ArrayLike | None = None,
         name: str = "",
@@ -86,12 +87,14 @@ class Study:
         """A new study at ``path``, which must not exist.
 
         ``objectives`` is their number, a list of names, or {name: "minimize" or "maximize"}.
+        ``n_initial`` points come before the algorithm's, by default 100, or 200 from 100 variables on;
+        where the planned ``budget`` is told, at most a third of it. It is not a limit: see :meth:`run`.
         ``bounds`` keeps what the constraints mean, for whoever opens the study later.
         """
         names, directions = named_objectives(objectives)
         optimizer = Optimizer(
             Space.of(space), len(names), algorithm, seed=seed, n_initial=n_initial,
-            directions=directions, n_constraints=n_constraints,
+            budget=budget, directions=directions, n_constraints=n_constraints,
         )  # fmt: skip
         description = Description.of(
             optimizer, objectives, reference_point=reference_point, name=name, bounds=bounds
