@@ -141,7 +141,10 @@ def test_the_intervals_that_runs_noted_are_counted(base: Record, tmp_path: Path)
 
 
 def test_the_forecasts_of_local_steps_count_too(base: Record, tmp_path: Path) -> None:
-    """Two of three local points inside; the round before it noted 0.9; a repeat is left out."""
+    """Each batch by its own forecast: all of the model's inside, two of three local points.
+
+    What the next fit noted counts no more, a batch with a repeat and a cut one do not count.
+    """
     F = base.minimised[5:8]
     mean = F + np.array([[1.0], [1.0], [3.0]])
     local = {
@@ -149,12 +152,16 @@ def test_the_forecasts_of_local_steps_count_too(base: Record, tmp_path: Path) ->
         "predicted_epistemic": np.full_like(F, 0.5).tolist(),
         "predicted_aleatoric": np.full_like(F, 0.5).tolist(),
     }  # fmt: skip
+    own = {
+        **{name: value for name, value in local.items() if name != "retreat"},
+        "predicted_mean": F.tolist(), "surrogate": {"coverage": 0.2},
+    }  # fmt: skip
     notes = (
-        {"surrogate": {"coverage": 0.9}}, local, {**local, "repeats_replaced": 1},
+        own, local, {**local, "repeats_replaced": 1},
         {**local, "evaluations": len(base.F) - 1}, {"retreat": {"radius": 0.1}},
     )  # fmt: skip
     cell = Cell(base.cell.task, "neuropareto", 0)
     timed = tuple({"seconds": 1.0, **note} for note in notes)
     write(replace(base, cell=cell, notes=timed), tmp_path / f"{cell.key}.npz")
     held = score(Material([tmp_path]))[-1]
-    assert texts(held, "held") == [f"{(0.9 + 2 / 3) / 2:.3f}"] * 2
+    assert texts(held, "held") == [f"{(1 + 2 / 3) / 2:.3f}"] * 2

@@ -1,7 +1,8 @@
 """Whether the surrogate's 90 % intervals held on the points it proposed, and how long that took.
 
 A forecast is made before its point is evaluated. How many held is noted by the next round's fit, so
-the last batch of a run has none; local steps (:mod:`neuropareto.retreat`) come with their forecasts.
+the last batch of a run has none. Where a run went local (:mod:`neuropareto.retreat`) that fit would
+also judge points that another model proposed, so there each batch is held against its own forecast.
 A run counts by the mean over its batches, a group by the mean over its runs.
 """
 
@@ -45,8 +46,10 @@ def table(material: Material, algorithm: str = printed.OURS) -> Table | None:
 def run_coverage(entry: Entry) -> float | None:
     """The mean over a run's batches of the share of outcomes inside; None if it noted none."""
     record = entry.read()
-    noted = [note.get("surrogate", {}).get("coverage") for note in record.notes]
-    noted += [_held(record, note) for note in record.notes if "retreat" in note]
+    if any("retreat" in note for note in record.notes):
+        noted = [_held(record, note) for note in record.notes]
+    else:
+        noted = [note.get("surrogate", {}).get("coverage") for note in record.notes]
     shares = [float(share) for share in noted if share is not None]
     return float(np.mean(shares)) if shares else None
 
