@@ -13,9 +13,19 @@ from neuropareto.archive import Archive
 from neuropareto.memory import Memory, joined, part
 from neuropareto.past import Past
 from neuropareto.randomness import Streams
-from neuropareto.retreat import Steadfast, TrustRegion, box, centre, chosen, descents
+from neuropareto.retreat import (
+    Steadfast,
+    TrustRegion,
+    box,
+    centre,
+    chosen,
+    descents,
+    extended,
+    inflation,
+)
 from neuropareto.space import Array
 from neuropareto.surrogate import ExactGP
+from neuropareto.surrogate.contract import Posterior
 
 D = 5
 K = 3
@@ -274,6 +284,40 @@ def test_local_steps_say_what_they_expect() -> None:
     alone, there = situation(-0.1, 0.5)
     blind = TrustRegion().proposal(alone, there, 4, pending=NOBODY, memory=None, rng=Streams(0, 0))
     assert blind is not None and "predicted_mean" not in blind.notes
+
+
+def test_forecasts_that_were_too_sure_become_less_so() -> None:
+    """Ten local steps, two objectives: z-scores of z; ten more scores of one are always there."""
+    archive = near_archive()
+    U, m = archive.U[-10:], archive.m
+    variance = np.full((10, m), 0.04)
+    for z, expected in ((0.1, 1.0), (3.0, (20 * 9 + 10) / 30), (100.0, 25.0)):
+        mean = archive.F[-10:] - z * np.sqrt(variance)
+        said = extended(History.empty(D, 2 * m), U, Posterior(mean, variance, 0 * variance))
+        assert inflation(said, archive) == pytest.approx(expected)
+    assert inflation(History.empty(D, 2 * m), archive) == 1.0, "nothing is known yet"
+
+
+def test_what_was_foretold_is_remembered_and_corrects_the_next_forecast() -> None:
+    """The second batch's variances are those of its GP times what the first one's errors ask for."""
+    archive = near_archive()
+    past = past_of(archive.U[-30:], archive.F[-30:] * 0.3)
+    spec = TrustRegion(radius=0.05, little=np.inf, kept=np.inf, steps=1000)
+    first = spec.proposal(past, archive, 4, pending=NOBODY, memory=None, rng=Streams(0, 0))
+    assert first is not None
+    far = np.array(first.notes["predicted_mean"]) + 5 * np.sqrt(
+        np.array(first.notes["predicted_epistemic"]) + np.array(first.notes["predicted_aleatoric"])
+    )
+    grown = archive.extended(first.U, far)
+    later = replace(past, elsewhere=4)
+    memory = dict(first.memory or {})
+    forgetful = {name: value for name, value in memory.items() if name != "retreat/features"}
+    said = []
+    for known in (forgetful, memory):
+        found = spec.proposal(later, grown, 4, pending=NOBODY, memory=known, rng=Streams(0, 1))
+        assert found is not None
+        said.append(np.array(found.notes["predicted_epistemic"]))
+    assert np.allclose(said[1], said[0] * (8 * 25 + 10) / 18)
 
 
 def test_the_model_gets_its_turn() -> None:

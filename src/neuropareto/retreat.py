@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from neuropareto import pareto
+from neuropareto.acquisition import History
 from neuropareto.algorithm import Proposal
 from neuropareto.archive import Archive, Indices
 from neuropareto.goals import Goals
@@ -28,6 +29,7 @@ from neuropareto.screening import margin
 from neuropareto.space import Array
 from neuropareto.stages import foretold
 from neuropareto.surrogate import ExactGP
+from neuropareto.surrogate.contract import Posterior
 from neuropareto.surrogate.exact_gp import FittedExactGP
 
 
@@ -74,7 +76,8 @@ class TrustRegion:
     if the last ``steps`` brought ``success`` of the hypervolume, else it shrinks by ``shrunk``. Its GP
     sees at most ``points`` evaluations within three boxes; with fewer than ``least`` the steps are
     random. For each ten of the model's proposals beyond the first twenty that have failed there may be
-    ``patience`` times as many local ones; then the model tries again.
+    ``patience`` times as many local ones; then the model tries again. What is noted of the GP's
+    forecasts is corrected by its earlier ones, see :func:`inflation`; the choice of steps is not.
     """
 
     surrogate: ExactGP = ExactGP()
@@ -104,11 +107,14 @@ class TrustRegion:
         allowed = self.patience * (len(past.history) - 20)
         if past.elsewhere >= allowed or not self.lost(past, archive):
             return None
-        radius, seen = self._radius(part(memory, "retreat") or {}, archive)
+        own = part(memory, "retreat") or {}
+        radius, seen = self._radius(own, archive)
         low, high = box(centre(archive), radius)
         V = (archive.U - low) / (high - low)
         near = self._near(V)
         modelled = len(near) >= self.least
+        forecasts = History.recalled(own, archive.d, 2 * archive.m)
+        forecasts = forecasts.settled(np.concatenate([archive.U, pending, archive.failed]))
         said: dict[str, Any] = {}
         if modelled:
             local = Archive.of(V[near], archive.F[near], archive.G[near])
@@ -116,11 +122,14 @@ class TrustRegion:
             waiting = model.posterior((pending - low) / (high - low)).mean[:, : archive.m]
             front = np.concatenate([archive.front, waiting])
             steps = chosen(model, local, archive, front, q, rng=rng("retreat"))
-            said = foretold(model.posterior(steps), archive.m)
+            expected = model.posterior(steps)
+            said = foretold(expected, archive.m, inflation(forecasts, archive))
+            U = low + steps * (high - low)
+            forecasts = extended(forecasts, U, expected)
         else:
-            steps = rng("retreat").random((q, archive.d))
-        U = low + steps * (high - low)
+            U = low + rng("retreat").random((q, archive.d)) * (high - low)
         kept = {
+            **forecasts.memory,
             "radius": np.array(radius), "seen": np.array(seen),
             "modelled": np.array(modelled), "proposed": np.array(past.elsewhere + q),
         }  # fmt: skip
@@ -189,6 +198,25 @@ def centre(archive: Archive) -> Array:
     N = (archive.front - best) / np.where(worst > best, worst - best, 1.0)
     balanced = np.argmin(N.max(axis=1) + 0.05 * N.sum(axis=1))
     return np.asarray(archive.U[archive.front_indices[balanced]])
+
+
+def extended(forecasts: History, U: Array, expected: Posterior) -> History:
+    """The forecasts of all local steps with those for the new ones, (b, 2 m): mean and variance."""
+    m = forecasts.features.shape[1] // 2
+    features = np.concatenate([expected.mean[:, :m], expected.variance[:, :m]], axis=1)
+    return forecasts.extended(U, features, np.zeros(len(U)))
+
+
+def inflation(forecasts: History, archive: Archive) -> float:
+    """By how much the variances of earlier local forecasts were too small; at least 1.
+
+    The mean square of their z-scores, of all objectives, with ten more of size one; at most 25.
+    """
+    rows, places = forecasts.matched(archive.U)
+    mean, variance = np.split(forecasts.features[rows], 2, axis=1)
+    tiny = np.finfo(np.float64).tiny
+    squares = np.square(archive.F[places] - mean) / np.maximum(variance, tiny)
+    return float(np.clip((squares.sum() + 10.0) / (squares.size + 10.0), 1.0, 25.0))
 
 
 def box(point: Array, radius: float) -> tuple[Array, Array]:

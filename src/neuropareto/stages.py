@@ -87,10 +87,15 @@ class Stages:
         }
 
 
-def foretold(said: Posterior | Signals, m: int) -> dict[str, list[list[float]]]:
-    """What was predicted for proposals, before they are evaluated: mean and variances, (q, m)."""
+def foretold(
+    said: Posterior | Signals, m: int, inflation: float = 1.0
+) -> dict[str, list[list[float]]]:
+    """What was predicted for proposals, before they are evaluated: mean and variances, (q, m).
+
+    Variances are multiplied by ``inflation``.
+    """
     return {
         "predicted_mean": said.mean[:, :m].tolist(),
-        "predicted_epistemic": said.epistemic[:, :m].tolist(),
-        "predicted_aleatoric": said.aleatoric[:, :m].tolist(),
+        "predicted_epistemic": (inflation * said.epistemic[:, :m]).tolist(),
+        "predicted_aleatoric": (inflation * said.aleatoric[:, :m]).tolist(),
     }
