@@ -255,12 +255,10 @@ def test_pending_points_of_an_earlier_life_go_first(tmp_path: Path) -> None:
 def test_a_lower_budget_leaves_pending_points_alone(tmp_path: Path) -> None:
     study = made(tmp_path)
     study.ask(5)
-    for workers in (4, 1):
-        with pytest.warns(
-            StartDesignOnly, match=r"All 2 evaluations .* start design of \d+ points"
-        ):
-            run(study, two, 2, engine=virtual(), workers=workers, progress=False)
-        check(study, 2)
+    run(study, two, 2, engine=virtual(), workers=4, progress=False)
+    check(study, 2)
+    run(study, two, 2, engine=virtual(), progress=False)
+    check(study, 2)
 
 
 def test_a_full_disk_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -417,3 +415,13 @@ def test_random_search_runs_too(tmp_path: Path) -> None:
         tmp_path / "r.db", [(0.0, 1.0)] * D, 2, RandomSearch(), seed=3, n_initial=2
     )
     assert len(study.run(two, 6, engine="threads", workers=2, progress=False).F) == 6
+
+
+def test_a_run_that_ends_inside_the_start_design_says_so(tmp_path: Path) -> None:
+    with Study.create(tmp_path / "r.db", [(0.0, 1.0)] * D, 2, RandomSearch(), seed=3) as study:
+        n = study.optimizer.n_initial
+        with pytest.warns(
+            StartDesignOnly, match=f"All 3 evaluations .* start design of {n} points"
+        ):
+            study.run(two, 3, engine="threads", progress=False)
+        study.run(two, n, engine="threads", progress=False)

@@ -15,6 +15,7 @@ from neuropareto.cli import EX_TEMPFAIL
 from neuropareto.commands.target import Target, add_study, add_take_over, target_of
 from neuropareto.result import Result
 from neuropareto.study.file import StudyFile
+from neuropareto.study.runner import run
 from neuropareto.study.simulator import Simulator
 from neuropareto.study.trust import fingerprint, is_trusted, remember
 
@@ -65,7 +66,8 @@ def main(argv: Sequence[str]) -> int:
 def _run(target: Target, file: StudyFile, options: argparse.Namespace) -> Result:
     assert file.simulator is not None
     with target.open(take_over=options.take_over) as study:
-        return study.run(
+        return run(
+            study,
             file.simulator,
             file.budget if options.budget is None else options.budget,
             workers=file.workers if options.workers is None else options.workers,

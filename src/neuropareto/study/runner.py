@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from neuropareto.problem import Problem
 from neuropareto.result import Result, present_hypervolume
 from neuropareto.space import Array
 from neuropareto.study.engines import EngineLike, Pool, engine_of
-from neuropareto.study.errors import StartDesignOnly, StorageError, StudyError
+from neuropareto.study.errors import StorageError, StudyError
 from neuropareto.study.evaluation import Evaluator, Job, Pointwise, Report, Rowwise, Task
 from neuropareto.study.events import Retried
 from neuropareto.study.interruption import Interruption
@@ -58,14 +57,6 @@ def run(  # noqa: PLR0913 - the front door: every option of a run, keyword-only
     """
     budget, workers = whole(budget, "budget", least=1), whole(workers, "workers", least=1)
     batch = None if batch is None else whole(batch, "batch", least=1)
-    if budget + study.imported < study.optimizer.n_initial:
-        warnings.warn(
-            f"All {budget} evaluations belong to the start design of {study.optimizer.n_initial} "
-            "points, after which the algorithm begins; raise the budget, or create the study with "
-            "budget= or a smaller n_initial=.",
-            StartDesignOnly,
-            stacklevel=3,
-        )
     task = _task(study, objective)
     chosen = engine_of(engine)
     title = study.description.name or "study"

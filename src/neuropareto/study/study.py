@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -22,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from neuropareto.algorithm import Algorithm
-from neuropareto.optimizer import Batch, Optimizer, Points
+from neuropareto.optimizer import Batch, Optimizer, Points, whole
 from neuropareto.problem import Problem
 from neuropareto.result import Result, result_of
 from neuropareto.space import Array, Space, SpaceLike
@@ -34,7 +35,7 @@ from neuropareto.study.description import (
     Objectives,
     named_objectives,
 )
-from neuropareto.study.errors import StudyDamaged, StudyError
+from neuropareto.study.errors import StartDesignOnly, StudyDamaged, StudyError
 from neuropareto.study.events import Event, plain, shortened
 from neuropareto.study.limits import FailureStop, Limits, Retries
 from neuropareto.study.matching import named, outcomes
@@ -373,9 +374,21 @@ class Study:
         failure_stop: FailureStop = _USUAL_STOP,
         progress: bool = True,
     ) -> Result:
-        """Evaluate until ``budget`` trials are finished; see :func:`neuropareto.study.runner.run`."""
+        """Evaluate until ``budget`` trials are finished; see :func:`neuropareto.study.runner.run`.
+
+        Warns with StartDesignOnly if the algorithm will not propose anything until then.
+        """
         from neuropareto.study.runner import run  # it imports this module
 
+        budget = whole(budget, "budget", least=1)
+        if budget + self.imported < self.optimizer.n_initial:
+            warnings.warn(
+                f"All {budget} evaluations belong to the start design of {self.optimizer.n_initial} "
+                "points, after which the algorithm begins; raise the budget, or create the study "
+                "with budget= or a smaller n_initial=.",
+                StartDesignOnly,
+                stacklevel=2,
+            )
         return run(
             self, objective, budget, workers=workers, engine=engine, batch=batch, limits=limits,
             retries=retries, failure_stop=failure_stop, progress=progress,
