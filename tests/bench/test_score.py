@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -125,12 +127,30 @@ def test_a_single_run_decides_nothing() -> None:
     assert IGD.smaller_is_better
 
 
-def test_the_intervals_that_runs_noted_are_counted(base: Record, tmp_path: Path) -> None:
-    noted = ((1.0, 0.5), (None, 0.9), ())
-    for seed, shares in enumerate(noted):
-        notes = tuple({"seconds": 1.0, "surrogate": {"coverage": share}} for share in shares)
+def forecast(base: Record, first: int, errors: Sequence[float], **more: object) -> dict[str, Any]:
+    """A round's note: the forecasts of a batch from evaluation ``first`` on, off by so many sd."""
+    F = base.minimised[first : first + len(errors)]
+    half = np.full((len(errors), F.shape[1]), 0.5).tolist()
+    mean = np.resize(F, (len(errors), F.shape[1])) + np.array(errors)[:, None]
+    return {
+        "seconds": 1.0, "evaluations": first, "predicted_mean": mean.tolist(),
+        "predicted_epistemic": half, "predicted_aleatoric": half, **more,
+    }  # fmt: skip
+
+
+def test_the_intervals_of_each_run_are_counted(base: Record, tmp_path: Path) -> None:
+    """By the mean over batches, then over runs; where evaluations failed, by what the fits noted."""
+    nothing = {"seconds": 1.0}
+    fitted = {**nothing, "surrogate": {"coverage": 0.9}}
+    failed = replace(base, failed_X=base.X[:1])
+    runs = (
+        replace(base, notes=(forecast(base, 5, (0, 1, -1)), forecast(base, 8, (3, 1), **fitted))),
+        replace(failed, notes=(nothing, fitted)),
+        replace(base, notes=(nothing,)),
+    )
+    for seed, run in enumerate(runs):
         cell = Cell(base.cell.task, "neuropareto", seed)
-        write(replace(base, cell=cell, notes=notes), tmp_path / f"{cell.key}.npz")
+        write(replace(run, cell=cell), tmp_path / f"{cell.key}.npz")
     held = score(Material([tmp_path]))[-1]
     assert held.title.startswith("90 % intervals of NeuroPareto")
     assert texts(held, "variant") == ["plain", "all"] and texts(held, "runs") == ["2", "2"]
@@ -140,28 +160,15 @@ def test_the_intervals_that_runs_noted_are_counted(base: Record, tmp_path: Path)
     assert len(score(Material([tmp_path], Scale(problems=["zdt1"])))) == 1, "no table of nothing"
 
 
-def test_the_forecasts_of_local_steps_count_too(base: Record, tmp_path: Path) -> None:
-    """Each batch by its own forecast: all of the model's inside, two of three local points.
-
-    What the next fit noted counts no more, a batch with a repeat and a cut one do not count.
-    """
-    F = base.minimised[5:8]
-    mean = F + np.array([[1.0], [1.0], [3.0]])
-    local = {
-        "retreat": {"radius": 0.1}, "evaluations": 5, "predicted_mean": mean.tolist(),
-        "predicted_epistemic": np.full_like(F, 0.5).tolist(),
-        "predicted_aleatoric": np.full_like(F, 0.5).tolist(),
-    }  # fmt: skip
-    own = {
-        **{name: value for name, value in local.items() if name != "retreat"},
-        "predicted_mean": F.tolist(), "surrogate": {"coverage": 0.2},
-    }  # fmt: skip
+def test_what_cannot_be_held_against_a_forecast_does_not_count(base: Record, tmp_path: Path) -> None:
+    """A batch with a repeat, one that was cut, and steps without a forecast."""
     notes = (
-        own, local, {**local, "repeats_replaced": 1},
-        {**local, "evaluations": len(base.F) - 1}, {"retreat": {"radius": 0.1}},
-    )  # fmt: skip
+        forecast(base, 5, (1, 1, 3), retreat={"radius": 0.1}),
+        forecast(base, 5, (3, 3, 3), repeats_replaced=1),
+        forecast(base, len(base.F) - 1, (3, 3, 3)),
+        {"seconds": 1.0, "retreat": {"radius": 0.1}},
+    )
     cell = Cell(base.cell.task, "neuropareto", 0)
-    timed = tuple({"seconds": 1.0, **note} for note in notes)
-    write(replace(base, cell=cell, notes=timed), tmp_path / f"{cell.key}.npz")
+    write(replace(base, cell=cell, notes=notes), tmp_path / f"{cell.key}.npz")
     held = score(Material([tmp_path]))[-1]
-    assert texts(held, "held") == [f"{(1 + 2 / 3) / 2:.3f}"] * 2
+    assert texts(held, "held") == ["0.667"] * 2

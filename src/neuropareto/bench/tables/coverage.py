@@ -1,9 +1,8 @@
 """Whether the surrogate's 90 % intervals held on the points it proposed, and how long that took.
 
-A forecast is made before its point is evaluated. How many held is noted by the next round's fit, so
-the last batch of a run has none. Where a run went local (:mod:`neuropareto.retreat`) that fit would
-also judge points that another model proposed, so there each batch is held against its own forecast.
-A run counts by the mean over its batches, a group by the mean over its runs.
+A forecast is made before its point is evaluated, and each batch is held against its own. Where failed
+evaluations break that pairing, what the next round's fit noted of the batch has to do. A run counts by
+the mean over its batches, a group by the mean over its runs.
 """
 
 from __future__ import annotations
@@ -46,17 +45,17 @@ def table(material: Material, algorithm: str = printed.OURS) -> Table | None:
 def run_coverage(entry: Entry) -> float | None:
     """The mean over a run's batches of the share of outcomes inside; None if it noted none."""
     record = entry.read()
-    if any("retreat" in note for note in record.notes):
-        noted = [_held(record, note) for note in record.notes]
-    else:
+    if len(record.failed_X):
         noted = [note.get("surrogate", {}).get("coverage") for note in record.notes]
+    else:
+        noted = [_held(record, note) for note in record.notes]
     shares = [float(share) for share in noted if share is not None]
     return float(np.mean(shares)) if shares else None
 
 
 def _held(record: Record, note: Mapping[str, Any]) -> float | None:
     """The share of a round's outcomes inside the intervals it predicted; None if it did not."""
-    if "predicted_mean" not in note or note.get("repeats_replaced") or len(record.failed_X):
+    if "predicted_mean" not in note or note.get("repeats_replaced"):
         return None
     mean = np.array(note["predicted_mean"])
     variance = np.array(note["predicted_epistemic"]) + np.array(note["predicted_aleatoric"])
