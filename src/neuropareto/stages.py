@@ -99,3 +99,18 @@ def foretold(
         "predicted_epistemic": (inflation * said.epistemic[:, :m]).tolist(),
         "predicted_aleatoric": (inflation * said.aleatoric[:, :m]).tolist(),
     }
+
+
+def came_true(note: Mapping[str, Any], F: Array) -> tuple[Array, Array, Array] | None:
+    """What a round foretold and what came: mean, variance and objectives, (q, m) each.
+
+    ``F`` (n, m) are the run's objectives in order of arrival, none of them failed. None where the note
+    has no forecast, a repeated point was replaced by another one, or the batch was cut short.
+    """
+    if "predicted_mean" not in note or note.get("repeats_replaced"):
+        return None
+    mean = np.array(note["predicted_mean"], dtype=np.float64)
+    variance = np.array(note["predicted_epistemic"]) + np.array(note["predicted_aleatoric"])
+    first = int(note["evaluations"])
+    outcome = F[first : first + len(mean)]
+    return (mean, variance, outcome) if len(outcome) == len(mean) else None

@@ -160,7 +160,9 @@ def test_the_intervals_of_each_run_are_counted(base: Record, tmp_path: Path) -> 
     assert len(score(Material([tmp_path], Scale(problems=["zdt1"])))) == 1, "no table of nothing"
 
 
-def test_what_cannot_be_held_against_a_forecast_does_not_count(base: Record, tmp_path: Path) -> None:
+def test_what_cannot_be_held_against_a_forecast_does_not_count(
+    base: Record, tmp_path: Path
+) -> None:
     """A batch with a repeat, one that was cut, and steps without a forecast."""
     notes = (
         forecast(base, 5, (1, 1, 3), retreat={"radius": 0.1}),

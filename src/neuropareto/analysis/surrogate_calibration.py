@@ -17,6 +17,7 @@ from scipy.special import ndtr, ndtri
 from neuropareto.analysis.runs import Run
 from neuropareto.bench.layout import Table, items, number
 from neuropareto.space import Array
+from neuropareto.stages import came_true
 from neuropareto.surrogate.structured.recalibration import conformal_factor
 
 LEVELS = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
@@ -121,13 +122,9 @@ def forecasts_of(run: Run) -> tuple[Forecasts, ...]:
     """
     parts: list[tuple[Array, Array, Array, Array]] = []
     for t, note in enumerate(run.notes):
-        if "predicted_mean" not in note or note.get("repeats_replaced"):
-            continue
-        mean = np.array(note["predicted_mean"], dtype=np.float64)
-        variance = np.array(note["predicted_epistemic"]) + np.array(note["predicted_aleatoric"])
-        first = int(note["evaluations"])
-        F = run.F[first : first + len(mean)]
-        if len(F) == len(mean):
+        found = came_true(note, run.F)
+        if found is not None:
+            mean, variance, F = found
             parts.append((mean, np.sqrt(variance), F, np.full(len(F), t)))
     if not parts:
         return ()

@@ -32,6 +32,7 @@ from neuropareto.bench.material import Material, count
 from neuropareto.bench.measures import HV, HV_RATIO, IGD, Measure, curve
 from neuropareto.bench.record import Record
 from neuropareto.space import Array
+from neuropareto.stages import came_true
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -289,15 +290,13 @@ def _equal_length(rows: Sequence[Sequence[float]]) -> Array:
 
 def _nlpd(record: Record, i: int) -> float:
     """Mean -log N(F; mean, epistemic + aleatoric) of a round's points, objectives standardised."""
-    note = record.notes[i]
-    first = int(note["evaluations"])
-    mean = np.array(note["predicted_mean"])
-    variance = np.array(note["predicted_epistemic"]) + np.array(note["predicted_aleatoric"])
-    F = record.minimised[first : first + len(mean)]
-    if len(F) < len(mean) or len(record.failed_X):
+    F = record.minimised
+    found = came_true(record.notes[i], F)
+    if found is None or len(record.failed_X):
         return float("nan")  # a failed evaluation breaks the pairing of predictions and results
-    scale = np.maximum(record.minimised[: record.cell.task.n_initial].std(axis=0), 1e-300)
-    z, v = (F - mean) / scale, np.maximum(variance / scale**2, 1e-12)
+    mean, variance, outcome = found
+    scale = np.maximum(F[: record.cell.task.n_initial].std(axis=0), 1e-300)
+    z, v = (outcome - mean) / scale, np.maximum(variance / scale**2, 1e-12)
     return float(np.mean(0.5 * (np.log(2 * np.pi * v) + z**2 / v)))
 
 

@@ -16,8 +16,9 @@ from scipy.special import ndtri
 from neuropareto.bench import printed
 from neuropareto.bench.layout import Item, Table, items, number
 from neuropareto.bench.material import Material
-from neuropareto.bench.record import Record
 from neuropareto.bench.records import Entry
+from neuropareto.space import Array
+from neuropareto.stages import came_true
 
 
 def table(material: Material, algorithm: str = printed.OURS) -> Table | None:
@@ -48,22 +49,19 @@ def run_coverage(entry: Entry) -> float | None:
     if len(record.failed_X):
         noted = [note.get("surrogate", {}).get("coverage") for note in record.notes]
     else:
-        noted = [_held(record, note) for note in record.notes]
+        F = record.minimised
+        noted = [_held(note, F) for note in record.notes]
     shares = [float(share) for share in noted if share is not None]
     return float(np.mean(shares)) if shares else None
 
 
-def _held(record: Record, note: Mapping[str, Any]) -> float | None:
+def _held(note: Mapping[str, Any], F: Array) -> float | None:
     """The share of a round's outcomes inside the intervals it predicted; None if it did not."""
-    if "predicted_mean" not in note or note.get("repeats_replaced"):
+    found = came_true(note, F)
+    if found is None:
         return None
-    mean = np.array(note["predicted_mean"])
-    variance = np.array(note["predicted_epistemic"]) + np.array(note["predicted_aleatoric"])
-    first = int(note["evaluations"])
-    F = record.minimised[first : first + len(mean)]
-    if len(F) < len(mean):
-        return None
-    return float((np.abs(F - mean) <= ndtri(0.95) * np.sqrt(variance)).mean())
+    mean, variance, outcome = found
+    return float((np.abs(outcome - mean) <= ndtri(0.95) * np.sqrt(variance)).mean())
 
 
 def _row(start: tuple[Item, ...], runs: Sequence[tuple[Entry, float]]) -> tuple[Item, ...]:
