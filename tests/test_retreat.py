@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -48,7 +48,18 @@ def past_of(U: Array, promised: Array, elsewhere: int = 0) -> Past:
     return Past(History(U, features, np.zeros(len(U))), elsewhere)
 
 
-def situation(delivered: float, promised: float, n: int = 30) -> tuple[Past, Archive]:
+@dataclass(frozen=True)
+class AlwaysLost(TrustRegion):
+    """Whatever the model brings."""
+
+    def lost(self, past: Past, archive: Archive) -> bool:
+        return len(past.history) >= self.evidence
+
+
+Story = tuple[Past, Archive]
+
+
+def situation(delivered: float, promised: float, n: int = 30) -> Story:
     """Sixty points, then n proposals: so far below the best ones they are, and were promised to be."""
     U, F = outcome(60)
     new = np.random.default_rng(1).random((n, D))
@@ -116,17 +127,87 @@ def test_a_model_that_never_has_stays_lost() -> None:
         assert TrustRegion().lost(past, archive)
 
 
+def later(past: Past, archive: Archive, F: Array, promised: Array | None = None) -> Story:
+    """What came next: local steps with these outcomes or, with a promise, the model's proposals."""
+    new = np.random.default_rng(len(archive)).random((len(F), D))
+    archive = archive.extended(new, F)
+    if promised is None:
+        return replace(past, elsewhere=past.elsewhere + len(F)), archive
+    history = past.history.extended(new, past_of(new, promised).history.features, np.zeros(len(F)))
+    return replace(past, history=history), archive
+
+
+def open_field(delivered: float, promised: float, n: int = 30) -> Story:
+    """A situation with two extreme points besides: the ideal point is (0, 0), far from the front."""
+    past, archive = situation(delivered, promised, n)
+    U = np.random.default_rng(2).random((2, D))
+    return past, Archive.of(
+        np.concatenate([U, archive.U]), np.concatenate([[[0.0, 4.0], [4.0, 0.0]], archive.F])
+    )
+
+
+def compromises(archive: Archive, n: int, share: float) -> Array:
+    """n points that leave ``share`` of the way from the ideal point to the front's best compromise."""
+    ideal = archive.F.min(axis=0)
+    best = archive.F[np.argmin(archive.F.max(axis=1))]
+    return np.tile(ideal + share * (best - ideal), (n, 1))
+
+
 def test_the_retreat_goes_on_while_local_steps_bring_more() -> None:
-    """One lucky batch of the model is no reason to go back to it: the steps brought more for each."""
-    past, archive = situation(-0.1, 0.5)
-    rng = np.random.default_rng(7)
-    best = archive.front[:1].repeat(10, axis=0)
-    for steps, expected in ((0.5, True), (0.999, False)):
-        grown = archive.extended(rng.random((10, D)), best * steps)
-        new, history = rng.random((10, D)), past.history
-        grown = grown.extended(new, best * steps * 0.85)
-        later = Past(history.extended(new, history.features[:10], np.zeros(10), 1000), 10)
-        assert TrustRegion().lost(later, grown) is expected
+    """One batch of the model that brings something is no reason to go back to it."""
+    for steps, expected in ((0.2, True), (0.999, False)):
+        past, archive = open_field(-0.1, 0.5)
+        past, archive = later(past, archive, compromises(archive, 10, steps))
+        best = compromises(archive, 10, 0.7)
+        past, archive = later(past, archive, best, promised=best)
+        assert TrustRegion().lost(past, archive) is expected
+
+
+def in_vain(story: Story, tens: int, promise: float = 0.3, share: float = 1.1) -> list[bool]:
+    """So many tens of proposals that end at this share of the best compromise: each time, lost?"""
+    past, archive = story
+    lost = []
+    for _ in range(tens):
+        promised, came = (compromises(archive, 10, s) for s in (promise, share))
+        past, archive = later(past, archive, came, promised)
+        lost.append(TrustRegion().lost(past, archive))
+    return lost
+
+
+def recovered() -> Story:
+    """A retreat that a batch of the model has ended: it brought more than the local steps."""
+    past, archive = open_field(-0.1, 0.5)
+    past, archive = later(past, archive, compromises(archive, 40, 0.95))
+    best = compromises(archive, 10, 0.4)
+    story = later(past, archive, best, promised=best)
+    assert not TrustRegion().lost(*story)
+    return story
+
+
+def test_a_lucky_batch_does_not_keep_the_model_for_good() -> None:
+    """It earns much, then nothing of what it promises: after thirty proposals the steps go on."""
+    assert in_vain(recovered(), 4) == [False, False, True, True]
+
+
+def test_a_model_that_earns_slowly_or_has_arrived_is_kept() -> None:
+    assert not any(in_vain(recovered(), 6, share=0.95)), "something comes"
+    assert not any(in_vain(recovered(), 6, promise=0.98)), "nothing is promised"
+
+
+def test_a_search_that_never_was_lost_is_trusted() -> None:
+    """What a model learns from its mistakes is worth more to it than local steps: D-78."""
+    assert not any(in_vain(open_field(0.4, 0.5), 6))
+
+
+def test_what_breaks_a_constraint_was_proposed_in_vain() -> None:
+    past, archive = recovered()
+    for share in (0.8, 0.6, 0.4):
+        best = compromises(archive, 10, share)
+        past, archive = later(past, archive, best, promised=best)
+    shut = np.zeros((len(archive), 1))
+    assert not TrustRegion().lost(past, Archive.of(archive.U, archive.F, shut))
+    shut[-30:] = 1.0
+    assert TrustRegion().lost(past, Archive.of(archive.U, archive.F, shut))
 
 
 def test_the_paper_never_retreats() -> None:
@@ -272,7 +353,7 @@ def test_local_steps_say_what_they_expect() -> None:
     """With a model of the neighbourhood: in the objectives' units, for each point, and about right."""
     archive = near_archive()
     past = past_of(archive.U[-30:], archive.F[-30:] * 0.3)
-    spec = TrustRegion(radius=0.05, little=np.inf, kept=np.inf)
+    spec = AlwaysLost(radius=0.05)
     found = spec.proposal(past, archive, 4, pending=NOBODY, memory=None, rng=Streams(0, 0))
     assert found is not None
     said = {name: np.array(found.notes[f"predicted_{name}"]) for name in
@@ -302,7 +383,7 @@ def test_what_was_foretold_is_remembered_and_corrects_the_next_forecast() -> Non
     """The second batch's variances are those of its GP times what the first one's errors ask for."""
     archive = near_archive()
     past = past_of(archive.U[-30:], archive.F[-30:] * 0.3)
-    spec = TrustRegion(radius=0.05, little=np.inf, kept=np.inf, steps=1000)
+    spec = AlwaysLost(radius=0.05, steps=1000)
     first = spec.proposal(past, archive, 4, pending=NOBODY, memory=None, rng=Streams(0, 0))
     assert first is not None
     far = np.array(first.notes["predicted_mean"]) + 5 * np.sqrt(
@@ -320,17 +401,27 @@ def test_what_was_foretold_is_remembered_and_corrects_the_next_forecast() -> Non
     assert np.allclose(said[1], said[0] * (8 * 25 + 10) / 18)
 
 
-def test_the_model_gets_its_turn() -> None:
+@pytest.mark.parametrize("q", [1, 4, 10])
+def test_the_model_gets_its_turn(q: int) -> None:
+    """Forty local steps, then ten proposals of the model, whatever the size of the batches."""
     past, archive = situation(-0.1, 0.5)
-    assert proposal(replace(past, elsewhere=39), archive, TrustRegion()) is not None
-    assert proposal(replace(past, elsewhere=40), archive, TrustRegion()) is None
+    turns: list[bool] = []
+    while len(turns) < 100 // q:
+        model = TrustRegion().models_turn(past, archive)
+        turns.append(model)
+        F = archive.F[:q] * 1.1
+        past, archive = later(past, archive, F, F * 0.5 if model else None)
+    batches = int(np.ceil(10 / q))
+    assert turns[: 40 // q] == [False] * (40 // q)
+    assert turns[40 // q :][:batches] == [True] * batches
+    assert not turns[40 // q + batches]
 
 
 def test_points_under_evaluation_are_not_asked_for_again() -> None:
     archive = near_archive()
     new = archive.U[-30:]
     past = past_of(new, archive.F[-30:] * 0.3)
-    spec = TrustRegion(radius=0.05, little=np.inf, kept=np.inf)
+    spec = AlwaysLost(radius=0.05)
     first = proposal(past, archive, spec, q=1)
     assert first is not None
     second = proposal(past, archive, spec, q=1, pending=first[0])
@@ -368,7 +459,7 @@ def test_a_search_that_gets_on_does_not_retreat() -> None:
 
 def test_a_search_in_retreat_goes_on_and_comes_back() -> None:
     """Held to be lost whatever it earns: after three rounds two local ones, then the model's turn."""
-    never = TrustRegion(evidence=30, little=np.inf, kept=np.inf, patience=2)
+    never = AlwaysLost(patience=2)
     optimizer = run(NeuroPareto(retreat=never), 7)
     local = ["retreat" in note for note in optimizer.notes]
     assert local == [False, False, False, True, True, False, True]
@@ -379,13 +470,19 @@ def test_a_search_in_retreat_goes_on_and_comes_back() -> None:
 
 @pytest.mark.slow
 def test_a_rotated_rastrigin_is_searched_better_in_retreat() -> None:
-    """200 proposals of the model alone find next to nothing; NSGA-II has about 2,100."""
-    task = problem("dtlz3", d=30, variant="rotated", seed=0)
-    assert task.front is not None
-    distance = {}
-    for name, retreat in (("with", TrustRegion()), ("without", Steadfast())):
-        found = minimize(
-            task, budget=300, seed=0, progress=False, algorithm=NeuroPareto(retreat=retreat)
-        )
-        distance[name] = pareto.igd(found.F, task.front())
-    assert distance["with"] < 0.8 * distance["without"]
+    """200 proposals of the model alone find next to nothing; NSGA-II has about 2,100.
+
+    One run is an accident: the last bit of a value decides which hill it finds.
+    """
+    ratios = []
+    for seed in range(3):
+        task = problem("dtlz3", d=30, variant="rotated", seed=seed)
+        assert task.front is not None
+        front = task.front()
+        distance = []
+        for retreat in (TrustRegion(), Steadfast()):
+            algorithm = NeuroPareto(retreat=retreat)
+            found = minimize(task, budget=300, seed=seed, progress=False, algorithm=algorithm)
+            distance.append(pareto.igd(found.F, front))
+        ratios.append(distance[0] / distance[1])
+    assert np.exp(np.mean(np.log(ratios))) < 0.8, ratios

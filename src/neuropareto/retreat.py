@@ -75,9 +75,9 @@ class TrustRegion:
     The box reaches ``radius`` (of the unit cube) to each side of its centre; it grows by ``grown``
     if the last ``steps`` brought ``success`` of the hypervolume, else it shrinks by ``shrunk``. Its GP
     sees at most ``points`` evaluations within three boxes; with fewer than ``least`` the steps are
-    random. For each ten of the model's proposals beyond the first twenty that have failed there may be
-    ``patience`` times as many local ones; then the model tries again. What is noted of the GP's
-    forecasts is corrected by its earlier ones, see :func:`inflation`; the choice of steps is not.
+    random. After ``patience`` times as many of them the model tries ``steps`` proposals again. What is
+    noted of the GP's forecasts is corrected by its earlier ones, see :func:`inflation`; the choice of
+    steps is not.
     """
 
     surrogate: ExactGP = ExactGP()
@@ -104,8 +104,7 @@ class TrustRegion:
         rng: Streams,
     ) -> Proposal | None:
         """q points of the trust region, if the model is lost and this round is not its own."""
-        allowed = self.patience * (len(past.history) - 20)
-        if past.elsewhere >= allowed or not self.lost(past, archive):
+        if not self.lost(past, archive) or self.models_turn(past, archive):
             return None
         own = part(memory, "retreat") or {}
         radius, seen = self._radius(own, archive)
@@ -142,11 +141,13 @@ class TrustRegion:
         ``evidence`` of them must be known, and all together must have brought less than a share
         ``little`` of the hypervolume that the rest of the archive has, and less than a share ``kept``
         of what the model's means had promised: where a front is complete, little is promised. The
-        retreat ends when they have brought that share, and more for each than the local steps.
+        retreat ends when they have brought that share, and more for each than the local steps; it
+        goes on when the last of them were :meth:`in_vain`.
         """
         rows, places = past.history.matched(archive.U)
         if len(rows) < self.evidence or not len(archive.front_indices):
             return False
+        promises = past.history.features[rows, : archive.m]
         feasible = archive.violation == 0
         rest = feasible.copy()
         rest[places] = False
@@ -154,11 +155,39 @@ class TrustRegion:
         had = pareto.hypervolume(archive.F[rest], worst)
         gained = pareto.hypervolume(archive.F[feasible], worst) - had
         if past.elsewhere:
-            return bool(gained < self.little * had or _steps_earn_more(places, archive))
+            little = bool(gained < self.little * had) or _steps_earn_more(places, archive)
+            return little or self.in_vain(promises, places, archive)
         if gained >= self.little * had:
             return False
-        promised = np.concatenate([archive.F[rest], past.history.features[rows, : archive.m]])
+        promised = np.concatenate([archive.F[rest], promises])
         return bool(gained < self.kept * (pareto.hypervolume(promised, worst) - had))
+
+    def in_vain(self, promises: Array, places: Indices, archive: Archive) -> bool:
+        """Whether, of the last ``evidence``, each ten promised a share ``little`` and brought nothing.
+
+        ``promises`` (b, m) were made for the evaluations at ``places`` (b,), in their order. Each ten
+        (``steps``) is held against what came before it; nothing is less than ``kept`` of ``little``.
+        """
+        worst, feasible = archive.F.max(axis=0), archive.violation == 0
+        for i in range(max(1, self.evidence // self.steps)):
+            last = len(places) - i * self.steps
+            rows = slice(max(0, last - self.steps), last)
+            ten = places[rows]
+            before = archive.F[: ten[0]][feasible[: ten[0]]]
+            had, promised, has = (
+                pareto.hypervolume(np.concatenate([before, F]), worst)
+                for F in (before[:0], promises[rows], archive.F[ten][feasible[ten]])
+            )
+            if promised - had <= self.little * had or has - had >= self.kept * self.little * had:
+                return False
+        return True
+
+    def models_turn(self, past: Past, archive: Archive) -> bool:
+        """Whether enough local steps have come since the last of the model's proposals."""
+        _, places = past.history.matched(archive.U)
+        proposals = places[-self.steps :]
+        since = len(archive) - proposals.min(initial=len(archive))
+        return bool(since - len(proposals) >= self.patience * self.steps)
 
     def _radius(self, own: Memory, archive: Archive) -> tuple[float, int]:
         """The first radius, or the last one grown or shrunk by what came since; and since when."""
