@@ -78,8 +78,8 @@ class Optimizer:
 
     ``n_initial`` points of a Latin hypercube come first (see :func:`start_design_size`, which a
     planned ``budget`` makes smaller; it limits nothing else); warm-start points told beforehand count
-    towards it. Objectives are minimised unless ``directions`` says
-    "maximize"; constraints are feasible where <= 0.
+    towards it. Objectives are minimised unless ``directions`` says "maximize"; constraints are feasible
+    where <= 0.
     """
 
     def __init__(
