@@ -75,9 +75,9 @@ class TrustRegion:
     The box reaches ``radius`` (of the unit cube) to each side of its centre; it grows by ``grown``
     if the last ``steps`` brought ``success`` of the hypervolume, else it shrinks by ``shrunk``. Its GP
     sees at most ``points`` evaluations within three boxes; with fewer than ``least`` the steps are
-    random. After ``patience`` times as many of them the model tries ``steps`` proposals again. What is
-    noted of the GP's forecasts is corrected by its earlier ones, see :func:`inflation`; the choice of
-    steps is not.
+    random. After ``patience`` times ``steps`` of them the model tries ``steps`` proposals again. What
+    is noted of the GP's forecasts is corrected by its earlier ones, see :func:`inflation`; the choice
+    of steps is not.
     """
 
     surrogate: ExactGP = ExactGP()
