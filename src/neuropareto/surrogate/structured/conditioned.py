@@ -59,6 +59,11 @@ class Conditioned:
         """The standard deviation of the noise on z, (1,)."""
         return noise(self.P).sqrt()
 
+    @property
+    def unforeseen(self) -> Tensor:
+        """How far each z lies from its mean given all others, alpha_i / (C^-1)_ii; (n,)."""
+        return self.alpha / torch.cholesky_inverse(self.L).diagonal()
+
     def mean(self, A: Points) -> Tensor:
         """The latent mean at b points, (b,)."""
         return self._cross(A)[0] @ self.alpha

@@ -28,7 +28,7 @@ from neuropareto.surrogate.structured.modulation import unwarped
 from neuropareto.surrogate.structured.points import Points
 from neuropareto.surrogate.structured.recalibration import Online, Recalibration
 from neuropareto.surrogate.structured.record import Record
-from neuropareto.surrogate.structured.training import Effort, Trained, Variant
+from neuropareto.surrogate.structured.training import Effort, Hints, Trained, Variant
 from neuropareto.surrogate.structured.warp import Units
 
 
@@ -66,7 +66,7 @@ class StructuredGP:
         wrong = doubtful(scores, F.shape[1], self.doubt)
         models: list[Trained] = []
         for j in range(F.shape[1]):
-            hints = [t.frequency for t in (*models, *(old or ())[j + 1 :]) if t.frequency]
+            hints = Hints.of((*models, *(old or ())[j + 1 :]))
             start = None if old is None else old[j]
             model = self._trained(U, F[:, j], F.shape[1], start, hints, record, bool(wrong[j]))
             models.append(model)
@@ -99,7 +99,7 @@ class StructuredGP:
         y: Array,
         m: int,
         old: Trained | None,
-        hints: list[float],
+        hints: Hints,
         record: Record | None,
         doubted: bool,
     ) -> Trained:
@@ -118,9 +118,7 @@ class StructuredGP:
         rival = self._afresh(variants, X, y, hints)
         return rival if _density(rival, X, y) > _density(kept, X, y) else kept
 
-    def _afresh(
-        self, variants: tuple[Variant, ...], X: Points, y: Array, hints: list[float]
-    ) -> Trained:
+    def _afresh(self, variants: tuple[Variant, ...], X: Points, y: Array, hints: Hints) -> Trained:
         best = training.trained(variants[0], X, y, hints, self.effort)
         for variant in variants[1:]:
             highest = _density(best, X, y)

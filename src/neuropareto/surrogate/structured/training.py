@@ -1,16 +1,19 @@
 """How one objective's hyper-parameters are found: from nothing, or from the last round's.
 
 From nothing: an additive model first, whose strongest variables become the modulators; then
-modulators, discrete restarts, and a last descent; once for each belief about sparsity, chosen by
-leave-one-out density. From the last round: a few steps, with the restarts that data growth calls
-for. Notation: X n points, y (n,) one objective.
+modulators, discrete restarts, a last descent, and a rival in which one variable is rough; once for
+each belief about sparsity, chosen by leave-one-out density. From the last round: a few steps, with
+the restarts that data growth calls for. Notation: X n points, y (n,) one objective.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
+import numpy as np
 import torch
 
 from neuropareto.space import Array
@@ -27,8 +30,9 @@ from neuropareto.surrogate.structured.modulation import (
 )
 from neuropareto.surrogate.structured.parameters import Values, vector
 from neuropareto.surrogate.structured.points import Points
+from neuropareto.surrogate.structured.roughness import roughness
 from neuropareto.surrogate.structured.term import Additive
-from neuropareto.surrogate.structured.warp import Units
+from neuropareto.surrogate.structured.warp import Units, standardised
 from neuropareto.surrogate.structured.weights import Sparse, Tight, Weights
 
 # Above this share of unexplained variance restarts are worth their time.
@@ -38,11 +42,24 @@ NO_WARP = 4.0
 
 
 @dataclass(frozen=True)
+class Rough:
+    """When a model meets a rival in which one variable is rough (decision D-79).
+
+    Only a model below the leave-one-out density ``satisfied``, only variables whose
+    :func:`roughness` exceeds ``evident``; the rival must be denser by ``margin``.
+    """
+
+    satisfied: float = 2.0
+    evident: float = 5.0
+    margin: float = 0.3
+
+
+@dataclass(frozen=True)
 class Effort:
     """Steps of L-BFGS: additive stage, first modulated stage, last stage, and a warm start.
 
     At most ``modulators`` variables modulate; ``waves`` lets periodic curves be looked for, fully
-    every ``rescan_every`` rounds.
+    every ``rescan_every`` rounds, and ``rough`` (None: never) a single rough variable.
     """
 
     additive: int = 25
@@ -52,6 +69,7 @@ class Effort:
     modulators: int = 6
     rescan_every: int = 3
     waves: bool = True
+    rough: Rough | None = Rough()
 
 
 @dataclass(frozen=True)
@@ -98,10 +116,30 @@ class Trained:
         """The frequency of its periodic curves, if it has any."""
         return float(torch.exp(self.P["frequency"])) if self.kernel.waves else None
 
+    @property
+    def rough(self) -> tuple[int, ...]:
+        """Its modulators whose rough part is as large as the base itself."""
+        J = self.kernel.modulation.J
+        return tuple(j for j, r in zip(J, self.P["rough"], strict=True) if r > 0.0) if J else ()
 
-def trained(
-    variant: Variant, X: Points, y: Array, hints: Sequence[float], effort: Effort
-) -> Trained:
+
+@dataclass(frozen=True)
+class Hints:
+    """What the models of the other objectives have found: frequencies, rough variables."""
+
+    frequencies: tuple[float, ...] = ()
+    rough: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, others: Sequence[Trained]) -> Hints:
+        """The hints of models of ``others``."""
+        return cls(
+            tuple(t.frequency for t in others if t.frequency),
+            tuple(dict.fromkeys(j for t in others for j in t.rough)),
+        )
+
+
+def trained(variant: Variant, X: Points, y: Array, hints: Hints, effort: Effort) -> Trained:
     """Hyper-parameters from nothing."""
     v = Units.of(y).scaled(y)
     plain = Evidence(variant.kernel(), X, v, variant.warped)
@@ -118,12 +156,57 @@ def trained(
     if J and restarts.unexplained(P) > _RESTLESS:
         P = restarts.rough_modulator(evidence, P)
     if effort.waves:
-        evidence, P = restarts.frequency(evidence, P, hints, full=True)
+        evidence, P = restarts.frequency(evidence, P, hints.frequencies, full=True)
     starts = [P]
     if float(P["output_warp"]) < NO_WARP - 1.0:
         starts.append(P | {"output_warp": vector((NO_WARP,))})
     P = _best(evidence, starts, y, effort.last)
-    return Trained(variant, evidence.kernel, P)
+    found = Trained(variant, evidence.kernel, P)
+    return found if effort.rough is None else _challenged(found, X, y, hints, effort, effort.rough)
+
+
+def _challenged(
+    found: Trained, X: Points, y: Array, hints: Hints, effort: Effort, rule: Rough
+) -> Trained:
+    """``found``, or a model that starts from one rough variable and little else, if it is denser.
+
+    Variables are taken from the outputs, from what the model could not foresee of them, and from
+    the other objectives, in this order.
+    """
+    model = Conditioned.on(found.kernel, found.P, X, y)
+    J = found.kernel.modulation.J
+    if not J or model.density > rule.satisfied:
+        return found
+    v = Units.of(y).scaled(y)
+    scores = [roughness(e, X.U) for e in (standardised(found.P, v)[0], model.unforeseen)]
+    rough = [int(s.argmax()) for s in scores if s.max() > rule.evident]
+    best, highest = found, model.density + rule.margin
+    for j in dict.fromkeys((*rough, *hints.rough)):
+        among = J if j in J else (j, *J[:-1])
+        kernel = replace(found.kernel, modulation=found.variant.modulation(among), waves=())
+        evidence = Evidence(kernel, X, v, found.variant.warped)
+        rival = replace(found, kernel=kernel, P=_roughened(evidence, among.index(j), effort.last))
+        density = Conditioned.on(kernel, rival.P, X, y).density
+        if density > highest:
+            best, highest = rival, density
+    return best
+
+
+def _roughened(evidence: Evidence, at: int, steps: int) -> Values:
+    """Hyper-parameters from a start in which modulator number ``at`` is rough and the rest small."""
+    levels = torch.full((len(evidence.kernel.modulation.J),), -4.0, dtype=torch.float64)
+    levels[at] = 0.0
+    quiet = {"shared": -6.0, "residual": -6.0, "noise": -3.0}
+    starts = [
+        evidence.table.start(
+            {name: vector((value,)) for name, value in quiet.items()}
+            | {"own": vector((own,)), "output_warp": vector((warp,)), "rough": levels}
+            | {"rough_length": vector((math.log(length),))}
+        )
+        for own, length, warp in product((-6.0, -1.0), (0.04, 0.08, 0.15), (1.0, NO_WARP))
+    ]
+    nearest = starts[int(np.argmin([evidence.loss(start) for start in starts]))]
+    return evidence.improved(nearest, steps)[0]
 
 
 def _best(evidence: Evidence, starts: Sequence[Values], y: Array, steps: int) -> Values:
@@ -140,7 +223,7 @@ def _best(evidence: Evidence, starts: Sequence[Values], y: Array, steps: int) ->
 
 
 def retrained(
-    old: Trained, X: Points, y: Array, hints: Sequence[float], effort: Effort, round: int
+    old: Trained, X: Points, y: Array, hints: Hints, effort: Effort, round: int
 ) -> Trained:
     """Hyper-parameters from the last round's, by a few steps and the restarts that are due."""
     units = Units.of(y)
@@ -152,8 +235,10 @@ def retrained(
     due = round % effort.rescan_every == 0
     if restless and due and old.kernel.modulation.J:
         P = restarts.rough_modulator(evidence, P)
-    if effort.waves and restless and (due or hints):
-        new = [h for h in hints if old.frequency is None or abs(h - old.frequency) > 0.2]
+    if effort.waves and restless and (due or hints.frequencies):
+        new = [
+            h for h in hints.frequencies if old.frequency is None or abs(h - old.frequency) > 0.2
+        ]
         evidence, P = restarts.frequency(evidence, P, new, full=due)
     # On another scale of the output the old values are a poor start.
     moved = abs(float(P["output_warp"] - old.P["output_warp"])) > 1.0
