@@ -35,7 +35,7 @@ from neuropareto.surrogate import (
 from neuropareto.surrogate.contract import Surrogate
 from neuropareto.surrogate.structured import StructuredGP
 from neuropareto.surrogate.structured import Uncalibrated as NoRecalibration
-from neuropareto.surrogate.structured.training import TIGHT, TIGHT_PRODUCT, Effort
+from neuropareto.surrogate.structured.training import TIGHT, TIGHT_PRODUCT, Effort, Rough
 from neuropareto.viability import Unguarded
 
 
@@ -102,6 +102,7 @@ INGREDIENTS: Mapping[str, Callable[[], NeuroPareto]] = {
     ),
     "without-modulators": _structured(effort=Effort(modulators=0)),
     "without-waves": _structured(effort=Effort(waves=False)),
+    "without-rough-rival": _structured(effort=Effort(rough=Rough(satisfied=-math.inf))),
     "without-shared-curves": _believing(shared=False),
     "without-pair-products": _believing(pair_degrees=0),
     "without-sparse-belief": _structured(few=(TIGHT,), many=(TIGHT_PRODUCT,)),

@@ -59,7 +59,7 @@ class Effort:
     """Steps of L-BFGS: additive stage, first modulated stage, last stage, and a warm start.
 
     At most ``modulators`` variables modulate; ``waves`` lets periodic curves be looked for, fully
-    every ``rescan_every`` rounds, and ``rough`` (None: never) a single rough variable.
+    every ``rescan_every`` rounds; ``rough`` says when a single rough variable is.
     """
 
     additive: int = 25
@@ -69,7 +69,7 @@ class Effort:
     modulators: int = 6
     rescan_every: int = 3
     waves: bool = True
-    rough: Rough | None = Rough()
+    rough: Rough = Rough()
 
 
 @dataclass(frozen=True)
@@ -162,19 +162,17 @@ def trained(variant: Variant, X: Points, y: Array, hints: Hints, effort: Effort)
         starts.append(P | {"output_warp": vector((NO_WARP,))})
     P = _best(evidence, starts, y, effort.last)
     found = Trained(variant, evidence.kernel, P)
-    return found if effort.rough is None else _challenged(found, X, y, hints, effort, effort.rough)
+    return _challenged(found, X, y, hints, effort)
 
 
-def _challenged(
-    found: Trained, X: Points, y: Array, hints: Hints, effort: Effort, rule: Rough
-) -> Trained:
+def _challenged(found: Trained, X: Points, y: Array, hints: Hints, effort: Effort) -> Trained:
     """``found``, or a model that starts from one rough variable and little else, if it is denser.
 
     Variables are taken from the outputs, from what the model could not foresee of them, and from
     the other objectives, in this order.
     """
+    rule, J = effort.rough, found.kernel.modulation.J
     model = Conditioned.on(found.kernel, found.P, X, y)
-    J = found.kernel.modulation.J
     if not J or model.density > rule.satisfied:
         return found
     v = Units.of(y).scaled(y)
