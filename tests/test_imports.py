@@ -16,7 +16,7 @@ LAYERS = [
     ("believed", {"classifier", "rank_network", "dropout", "calibration", "surrogate"}),
     ("decided", {"variation", "candidates", "screening", "acquisition", "selection", "moves", "goals",
                  "exploration", "viability"}),
-    ("runs", {"algorithm", "neuropareto", "past", "retreat", "stages", "ablations", "nsga2",
+    ("runs", {"algorithm", "neuropareto", "past", "retreat", "second", "stages", "ablations", "nsga2",
               "optimizer", "result", "minimize", "study"}),
     ("measured", {"problems", "peers", "bench", "analysis", "testing", "algorithms"}),
     ("reached", {"cli", "commands", "plots", "report", "demo", "__init__"}),

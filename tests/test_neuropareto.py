@@ -45,7 +45,7 @@ def test_a_round_notes_its_stages_and_diagnostics() -> None:
     note = o.notes[-1]
     assert list(note["stage_seconds"]) == [
         "classifier", "surrogate", "viability", "acquisition", "candidates", "screening", "posterior",
-        "selection", "exploration",
+        "selection", "exploration", "second",
     ]  # fmt: skip
     assert 130 < note["pool"] <= 144, "without copies"
     assert note["shortlist"] == 40 and len(note["operators"]) == len(note["moved"]) == 5

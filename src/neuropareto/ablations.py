@@ -21,6 +21,7 @@ from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides
 from neuropareto.neuropareto import NeuroPareto
 from neuropareto.retreat import Steadfast
 from neuropareto.screening import KeepAll
+from neuropareto.second import Alone
 from neuropareto.selection import Daring, ExpectedGain
 from neuropareto.surrogate import (
     Coregional,
@@ -116,6 +117,7 @@ INGREDIENTS: Mapping[str, Callable[[], NeuroPareto]] = {
     "without-doubt": _structured(doubt=math.inf),
     "without-viability": lambda: replace(NeuroPareto(), viability=Unguarded()),
     "without-retreat": lambda: replace(NeuroPareto(), retreat=Steadfast()),
+    "without-second-opinion": lambda: replace(NeuroPareto(), second=Alone()),
     "without-choice-by-mean": lambda: replace(NeuroPareto(), estimate=ExpectedGain()),
     "with-hedge": lambda: _with_surrogate(Hedged(), NeuroPareto),
 }

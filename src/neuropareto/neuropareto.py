@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import qmc
 
-from neuropareto.acquisition import Acquisition, LearnedAcquisition
+from neuropareto.acquisition import Acquisition, History, LearnedAcquisition
 from neuropareto.algorithm import Proposal
 from neuropareto.archive import Archive
 from neuropareto.calibration import MatrixScaling
@@ -28,6 +28,7 @@ from neuropareto.past import Past, Window
 from neuropareto.randomness import Streams
 from neuropareto.retreat import Retreat, Steadfast, TrustRegion
 from neuropareto.screening import Screening, TwoStage
+from neuropareto.second import Alone, Second, SecondOpinion
 from neuropareto.selection import (
     Composite,
     Daring,
@@ -62,6 +63,7 @@ class NeuroPareto:
     exploration: Exploration = Neighbours()
     viability: Viability = Learnt()
     retreat: Retreat = TrustRegion()
+    second: Second = SecondOpinion()
     window: Window = Window()
 
     @classmethod
@@ -77,6 +79,7 @@ class NeuroPareto:
             exploration=Unmoved(),
             viability=Unguarded(),
             retreat=Steadfast(),
+            second=Alone(),
         )
 
     def propose(
@@ -145,6 +148,13 @@ class NeuroPareto:
             U = self.exploration.moved(
                 pool.U[short[rows]], seen, search, pending=waiting, rng=stage.rng
             )
+        with stages("second") as stage:  # not in the paper: another model shares the batch
+            kept = History.recalled(stage.warm, archive.d, archive.m)
+            kept = kept.settled(np.concatenate([archive.U, pending, archive.failed]))
+            batch = self.second.joined(
+                U, kept, past, archive, model, ranks, pending=pending, rng=stage.rng
+            )
+            U = batch.U
             posterior, _, _ = split(model.posterior(U), len(U), archive.m)
             own = self.estimate.gain(posterior, archive, rng=stage.rng)
             chosen = gathered(posterior, ranks.predict(U), np.arange(len(U)), own, lessons.window)
@@ -152,6 +162,8 @@ class NeuroPareto:
             "classifier": ranks, "surrogate": model, "acquisition": network,
         }  # fmt: skip
         memories: dict[str, Memory | None] = {name: made.warm for name, made in fitted.items()}
-        memories["retreat"] = part(memory, "retreat")
+        memories |= {"retreat": part(memory, "retreat"), "second": batch.kept.memory}
         memories["history"] = past.extended(U, chosen, self.window).memory
-        return Proposal(U, joined(memories), stages.notes(fitted, pool, short, rows, U, chosen))
+        return Proposal(
+            U, joined(memories), stages.notes(fitted, pool, short, rows, U, chosen, batch.second)
+        )

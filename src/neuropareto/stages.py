@@ -68,19 +68,23 @@ class Stages:
         rows: Indices,
         U: Array,
         chosen: Signals,
+        second: Indices,
     ) -> dict[str, Any]:
         """Stage seconds, sizes, how the proposals ``U`` were made, and what was predicted there.
 
         ``moved`` is how far each lies from the candidate that was chosen: root mean square over
-        the variables.
+        the variables. Those in the rows ``second`` come from another model and were not moved.
         """
         picked = short[rows]
+        operators = pool.operator[picked].astype(object)
+        moved = np.sqrt(np.square(U - pool.U[picked]).mean(axis=1))
+        operators[second], moved[second] = "second", 0.0
         return {
             "stage_seconds": dict(self._seconds),
             "pool": len(pool),
             "shortlist": len(short),
-            "operators": [str(name) for name in pool.operator[picked]],
-            "moved": np.sqrt(np.square(U - pool.U[picked]).mean(axis=1)).tolist(),
+            "operators": [str(name) for name in operators],
+            "moved": moved.tolist(),
             **foretold(chosen, chosen.mean.shape[1]),
             "information_gain": chosen.information.tolist(),
             **{name: dict(part.notes) for name, part in fitted.items()},

@@ -28,7 +28,7 @@ _STAGES = frozenset(
     {
         "ablations", "acquisition", "algorithm", "calibration", "candidates", "classifier", "dropout",
         "exploration", "moves", "neuropareto", "nsga2", "past", "peers", "rank_network", "retreat",
-        "screening", "selection", "stages", "surrogate", "variation", "viability",
+        "screening", "second", "selection", "stages", "surrogate", "variation", "viability",
     }
 )  # fmt: skip
 _CLASS = re.compile(r"neuropareto\.(([a-z][a-z0-9_]*)(?:\.[a-z][a-z0-9_]*)*):([A-Za-z]\w*)", re.A)

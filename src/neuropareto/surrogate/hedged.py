@@ -134,6 +134,11 @@ class FittedHedged:
         return self.structure.signal
 
     @property
+    def density(self) -> Array:
+        """The structure's leave-one-out log density of each output, (m,)."""
+        return self.structure.density
+
+    @property
     def warm(self) -> Memory:
         """Both models' and the forecasts that the share was learnt from."""
         m = len(self.share)

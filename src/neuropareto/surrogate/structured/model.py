@@ -241,6 +241,11 @@ class FittedStructuredGP:
         return self._signal.copy()
 
     @property
+    def density(self) -> Array:
+        """The leave-one-out log density of each output, in nats for each row, (m,)."""
+        return np.array([model.density for model in self._models])
+
+    @property
     def warm(self) -> Memory:
         """Hyper-parameters, what they were fitted to, and the recent z-scores."""
         return self._record.memory

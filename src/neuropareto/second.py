@@ -1,0 +1,206 @@
+"""A second opinion: part of a batch comes from another model, as much as such points have earned.
+
+The structured surrogate extrapolates boldly, which is right where variables act one by one and costly
+where they do not: on a rotated quadratic its modulators are fitted noise, and neither evidence nor
+leave-one-out density says so. What becomes of its proposals does. A plain Gaussian process, with moves
+of its own, therefore proposes a part of each batch: the larger the better it has forecast the latest
+points and the more hypervolume its own have gained. Ours, decision D-80; the paper has one model.
+Notation: q the batch, n evaluations, m objectives, d variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from neuropareto.acquisition import History, Utility
+from neuropareto.archive import Archive, Indices
+from neuropareto.candidates import Candidates, RankConditioned, Several, SurrogateDescent
+from neuropareto.classifier import FittedClassifier
+from neuropareto.exploration import Exploration, Neighbours, spread
+from neuropareto.moves import Wrapping
+from neuropareto.past import Past
+from neuropareto.selection import Composite, MeanGain, Selection, gathered, split
+from neuropareto.space import Array
+from neuropareto.surrogate import ExactGP, NumericalFailure
+from neuropareto.surrogate.contract import Fitted, Surrogate
+from neuropareto.surrogate.hedged import earned
+from neuropareto.viability import Learnt, Viability
+
+# No row of a batch.
+NOBODY: Indices = np.empty(0, dtype=np.int64)
+
+
+@runtime_checkable
+class Assessed(Protocol):
+    """A fitted surrogate that says how well it explains its data."""
+
+    @property
+    def density(self) -> Array:
+        """The leave-one-out log density of each output, (m,)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class SharedBatch:
+    """A batch ``U`` (q, d); ``second`` are the rows of it that are the second model's.
+
+    ``kept`` is what the second model remembers of all points since it is asked: their places, what it
+    expected there, (b, m), and 1 where it proposed them itself.
+    """
+
+    U: Array
+    second: Indices
+    kept: History
+
+
+class Second(Protocol):
+    """Who else proposes points of a batch."""
+
+    def joined(
+        self,
+        U: Array,
+        kept: History,
+        past: Past,
+        archive: Archive,
+        model: Fitted,
+        ranks: FittedClassifier,
+        *,
+        pending: Array,
+        rng: np.random.Generator,
+    ) -> SharedBatch:
+        """The first model's batch ``U`` (q, d), some of its points replaced; see :class:`SharedBatch`.
+
+        ``kept`` is that of the last round, ``model`` the first model, ``past`` what it has proposed.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Alone:
+    """Nobody."""
+
+    def joined(
+        self,
+        U: Array,
+        kept: History,
+        past: Past,
+        archive: Archive,
+        model: Fitted,
+        ranks: FittedClassifier,
+        *,
+        pending: Array,
+        rng: np.random.Generator,
+    ) -> SharedBatch:
+        """The batch as it is."""
+        return SharedBatch(U, NOBODY, kept)
+
+
+@dataclass(frozen=True)
+class SecondOpinion:
+    """A plain GP, searched by descents along its mean and by variation, for a share of each batch.
+
+    The share is b v^2 / (a (1 - v)^2 + b v^2), at most ``most``. There a and b are the mean hypervolume
+    gains of the first and the second model's points among the last ``recent``, and v is the second
+    model's weight in the best mixture of both forecasts of them, see
+    :func:`neuropareto.surrogate.hedged.earned`; while nothing is known it is ``start``. Made-up points
+    keep shares from jumping: one of average gain for each model, and ``inertia`` forecasts that say
+    ``start``. A first model that explains all outputs with a leave-one-out log density above
+    ``satisfied`` is not doubted, unless it was before.
+    """
+
+    surrogate: Surrogate = ExactGP()
+    candidates: Candidates = Several((SurrogateDescent(), RankConditioned(size=500)))
+    selection: Selection = Composite(hypervolume=0.0, diversity=0.0, information=0.0)
+    exploration: Exploration = Neighbours()
+    viability: Viability = Learnt()
+    recent: int = 30
+    start: float = 0.4
+    most: float = 0.7
+    inertia: float = 5.0
+    satisfied: float = 2.0
+
+    def joined(
+        self,
+        U: Array,
+        kept: History,
+        past: Past,
+        archive: Archive,
+        model: Fitted,
+        ranks: FittedClassifier,
+        *,
+        pending: Array,
+        rng: np.random.Generator,
+    ) -> SharedBatch:
+        """The batch with points of the plain GP; as it is if that cannot be fitted."""
+        explained = _density(model)
+        if explained is None or (not len(kept) and explained.min() > self.satisfied):
+            return SharedBatch(U, NOBODY, kept)
+        streams = rng.spawn(4)
+        try:
+            plain = self.surrogate.fit(archive.U, archive.outputs, warm=None, rng=streams[0])
+        except NumericalFailure:
+            return SharedBatch(U, NOBODY, kept)
+        second = spread(len(U), self.share(kept, past, archive), rng.random())
+        if len(second):
+            search, seen = self.viability.guarded(plain, archive, rng=streams[1])
+            rest = np.concatenate([pending, np.delete(U, second, axis=0)])
+            U = U.copy()
+            U[second] = self._found(len(second), archive, seen, search, ranks, rest, streams[2:])
+        expected = plain.posterior(U).mean[:, : archive.m]
+        own = np.isin(np.arange(len(U)), second).astype(np.float64)
+        return SharedBatch(U, second, kept.extended(U, expected, own))
+
+    def share(self, kept: History, past: Past, archive: Archive) -> float:
+        """The second model's part of the next batch, between 0 and ``most``."""
+        rows, places = kept.matched(archive.U)
+        its, those = past.history.matched(archive.U)
+        both = np.intersect1d(places, those)[-self.recent :]
+        if not len(both):
+            return self._odds(1.0, self.start)
+        own, other = rows[np.isin(places, both)], its[np.isin(those, both)]
+        said = past.history.features[other, : archive.m]
+        forecasts = np.stack([archive.F[both], said, kept.features[own]], axis=1)
+        v = float(earned(forecasts, self.inertia).max())
+        v = v + (1.0 - v) * self.start * self.inertia / (self.inertia + len(both))
+        gains = archive.gains(len(archive) - both[0], archive.F.max(axis=0)).hypervolume
+        gains = gains[both - len(archive)]
+        second = kept.estimate[own] > 0.0
+        typical = gains.mean() if gains.any() else 1.0
+        a, b = ((gains[who].sum() + typical) / (who.sum() + 1.0) for who in (~second, second))
+        return self._odds(float(b / a), v)
+
+    def _odds(self, gain: float, v: float) -> float:
+        """The share for ``gain`` times the first model's and a weight v of the forecasts."""
+        return min(gain * v**2 / ((1.0 - v) ** 2 + gain * v**2), self.most)
+
+    def _found(
+        self,
+        k: int,
+        archive: Archive,
+        seen: Archive,
+        search: Fitted,
+        ranks: FittedClassifier,
+        rest: Array,
+        streams: list[np.random.Generator],
+    ) -> Array:
+        """k points (k, d) that the plain GP, as ``search``, thinks best beside the ``rest``."""
+        pool = self.candidates.generate(seen, ranks.predict(archive.U), search, rng=streams[0])
+        pool = pool.apart_from(np.concatenate([archive.U, rest, archive.failed]))
+        believed = search.posterior(np.concatenate([pool.U, rest]))
+        posterior, feasible, waiting = split(believed, len(pool), archive.m)
+        gain = MeanGain().gain(posterior, archive, rng=streams[1])
+        everyone, nothing = np.arange(len(pool)), np.zeros(len(pool))
+        signals = gathered(posterior, ranks.predict(pool.U), everyone, gain, (0.0, 0.0))
+        rows = self.selection.choose(
+            signals, Utility(nothing, nothing), archive, k, pending=waiting, feasibility=feasible
+        )
+        return self.exploration.moved(pool.U[rows], seen, search, pending=waiting, rng=streams[1])
+
+
+def _density(model: Fitted) -> Array | None:
+    while isinstance(model, Wrapping) and not isinstance(model, Assessed):
+        model = model.model
+    return model.density if isinstance(model, Assessed) else None
