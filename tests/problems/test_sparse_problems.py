@@ -80,7 +80,20 @@ def test_front_is_attained_and_not_dominated(name: str) -> None:
     np.testing.assert_allclose(made.reference_point, 1.1 * F.max(axis=0), rtol=1e-3)
 
 
-@pytest.mark.parametrize(("name", "seed"), [("sparse-quadratic", 0), ("chain", 1)])
+def test_all_variables_of_the_coupled_quadratic_act_together() -> None:
+    objective = problem("coupled-quadratic", 12, seed=3).objective
+    assert isinstance(objective, Quadratics)
+    for A in objective.matrices:
+        np.testing.assert_allclose(np.linalg.eigvalsh(A), np.geomspace(1.0, 30.0, 12))
+        coupling = np.abs(A - np.diag(np.diag(A))).sum(axis=1) / np.diag(A)
+        assert coupling.min() > 0.3
+    other = problem("coupled-quadratic", 12, seed=4).objective
+    assert isinstance(other, Quadratics) and not np.allclose(other.optima, objective.optima)
+
+
+@pytest.mark.parametrize(
+    ("name", "seed"), [("sparse-quadratic", 0), ("chain", 1), ("coupled-quadratic", 2)]
+)
 def test_weighted_sums_have_no_better_minimum(name: str, seed: int) -> None:
     objective = problem(name, 20, seed=seed).objective
     assert isinstance(objective, Quadratics)

@@ -79,7 +79,9 @@ _CATALOGUE: dict[str, Entry] = {
     },
     **{
         name: Entry(lambda name, d, m, seed: sparse(name, d, m, seed=seed), sizes, "this project")
-        for name, sizes in zip(SPARSE_NAMES, ("d >= 10", "d >= 11", "d >= 5"), strict=True)
+        for name, sizes in zip(
+            SPARSE_NAMES, ("d >= 10", "d >= 11", "d >= 5", "d >= 2"), strict=True
+        )
     },
     **{
         name: Entry(lambda name, d, m, seed: engineering(name, d, m), "fixed", _RE)

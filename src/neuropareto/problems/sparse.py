@@ -1,8 +1,9 @@
-"""Three problems in which few variables, or all but unequally, matter, with random optima.
+"""Four problems with random optima, in which few variables matter, or all, but unequally or together.
 
 ``sparse-quadratic``: 10 of d variables, two rotated ill-conditioned quadratics. ``sparse-position``:
 a hidden position variable and 10 of d, with pair products, a ridge and a kink. ``chain``: all d,
-with importance exp(-i / 12) in shuffled order and neighbours coupled. Notation: two objectives,
+with importance exp(-i / 12) in shuffled order and neighbours coupled. ``coupled-quadratic``: all d,
+two rotated ill-conditioned quadratics, so no variable acts on its own. Notation: two objectives,
 quadratic j is (x - o_j)' A_j (x - o_j). The seed picks the instance; the draws are fixed in order
 so that figures of one seed stay comparable.
 """
@@ -22,7 +23,7 @@ from neuropareto.problems.sizes import chosen, fixed
 from neuropareto.problems.structure import Indices, Structure, declare
 from neuropareto.space import Array, Space
 
-NAMES = ("sparse-quadratic", "sparse-position", "chain")
+NAMES = ("sparse-quadratic", "sparse-position", "chain", "coupled-quadratic")
 _ACTIVE = 10
 
 
@@ -114,7 +115,22 @@ def _chain(d: int, seed: int) -> Quadratics:
     return Quadratics(variables, optima, np.array(matrices))
 
 
-_QUADRATICS = {"sparse-quadratic": _sparse_quadratic, "chain": _chain}
+@lru_cache(maxsize=32)
+def _coupled(d: int, seed: int) -> Quadratics:
+    rng = np.random.default_rng(8000 + seed)
+    optima = rng.uniform(0.2, 0.8, (2, d))
+    optima[1] = np.clip(optima[0] + 0.15 * rng.normal(size=d), 0.05, 0.95)
+    axes = np.geomspace(1.0, 30.0, d)
+    rotations = [np.linalg.qr(rng.normal(size=(d, d)))[0] for _ in range(2)]
+    return Quadratics(np.arange(d), optima, np.array([(Q * axes) @ Q.T for Q in rotations]))
+
+
+_QUADRATICS = {
+    "sparse-quadratic": _sparse_quadratic,
+    "chain": _chain,
+    "coupled-quadratic": _coupled,
+}
+_SIZES = {"sparse-quadratic": (200, _ACTIVE), "chain": (100, 5), "coupled-quadratic": (30, 2)}
 
 
 def _weights(quadratics: Quadratics) -> Array:
@@ -174,7 +190,7 @@ def _sparse_position(d: int, seed: int) -> Problem:
 
 
 def sparse(name: str, d: int | None = None, m: int | None = None, *, seed: int = 0) -> Problem:
-    """``sparse-quadratic``, ``sparse-position`` or ``chain``; m = 2, the seed picks the instance.
+    """One of ``NAMES``; m = 2, the seed picks the instance.
 
     Reference point: 1.1 times the nadir of the front. Source: this project. Raises ValueError for
     impossible d or m.
@@ -182,7 +198,7 @@ def sparse(name: str, d: int | None = None, m: int | None = None, *, seed: int =
     fixed(name, "m", m, 2)
     if name == "sparse-position":
         return _sparse_position(chosen(name, "d", d, 200, least=_ACTIVE + 1), seed)
-    default, least = (100, 5) if name == "chain" else (200, _ACTIVE)
+    default, least = _SIZES[name]
     d = chosen(name, "d", d, default, least=least)
     quadratics = _QUADRATICS[name](d, seed)
     ends = quadratics.at(quadratics.compromises(np.array([1.0, 0.0])))
