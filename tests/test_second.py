@@ -14,7 +14,7 @@ from neuropareto.classifier import RankBelief
 from neuropareto.memory import Memory, part
 from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides
 from neuropareto.past import Past
-from neuropareto.second import Alone, SecondOpinion, SharedBatch
+from neuropareto.second import Alone, SecondOpinion, SharedBatch, weight
 from neuropareto.space import Array
 from neuropareto.surrogate import ExactGP, NumericalFailure
 from neuropareto.surrogate.contract import Fitted, Posterior
@@ -34,8 +34,8 @@ def bowls(U: Array) -> Array:
 class First:
     """A first model that explains its data with a given density; nobody asks it anything else."""
 
-    def __init__(self, density: float) -> None:
-        self.density = np.array([9.0, density])
+    def __init__(self, density: float, signal: float = 1.0) -> None:
+        self.density, self.signal = np.array([9.0, density]), np.array([2.0, signal])
 
     def posterior(self, U: Array) -> Posterior:
         raise AssertionError
@@ -154,6 +154,33 @@ def test_a_first_model_that_explains_everything_is_not_doubted() -> None:
     assert batch_of(10, SecondOpinion(), density=2.1, kept=before).second.tolist() != []
 
 
+def test_where_the_first_model_finds_only_noise_nobody_is_asked() -> None:
+    U, past = np.random.default_rng(1).random((10, D)), Past(History.empty(D, WIDTH))
+    batch = SecondOpinion().joined(
+        U, NOTHING_KEPT, past, design(), Rung(First(0.0, signal=0.2)), Even(),
+        pending=NOBODY, rng=np.random.default_rng(2),
+    )  # fmt: skip
+    assert batch.U is U and len(batch.second) == 0 and len(batch.kept) == 0
+
+
+def test_the_weight_of_a_forecaster() -> None:
+    rng = np.random.default_rng(0)
+    y, error = rng.standard_normal((40, 2)), rng.standard_normal((40, 2))
+    units = np.ones(2)
+
+    def of(s: Array, e: Array, inertia: float = 0.0) -> float:
+        return weight(np.stack([y, s, e], axis=1), units, inertia, 0.4)
+
+    assert of(y, y + error) == 0.0 and of(y + error, y) == 1.0
+    assert of(y + error, y - error) == pytest.approx(0.5)
+    assert of(y + error, y, inertia=1e9) == pytest.approx(0.4)
+    # An objective that both know is not asked: the first errs by a billionth, the second by less.
+    s, e = y.copy(), y + error
+    s[:, 1], e[:, 1] = y[:, 1] + 1e-9 * error[:, 1], y[:, 1]
+    assert of(s, e) == pytest.approx(0.0, abs=1e-6)
+    assert weight(np.empty((0, 3, 2)), units, 5.0, 0.4) == 0.4
+
+
 def test_without_a_usable_second_model_the_batch_stays() -> None:
     batch = batch_of(5, SecondOpinion(surrogate=Broken()))
     np.testing.assert_array_equal(batch.U, np.random.default_rng(1).random((5, D)))
@@ -230,8 +257,8 @@ def test_a_round_notes_and_remembers_the_second_opinion() -> None:
         NeuroPareto(),
         candidates=Slides(Descents((GradientMoves(8, 20), ProfileJumps(8))), size=50),
     )
-    o = Optimizer([(0, 1)] * 8, 2, search, seed=0, n_initial=30)
-    for n in (30, 10, 10):
+    o = Optimizer([(0, 1)] * 8, 2, search, seed=0, n_initial=60)
+    for n in (60, 10, 10):
         batch = o.ask(n)
         F = np.stack([np.square((batch.X - a) @ M).sum(axis=1) for M in (A, B)], axis=1)
         o.tell(batch, F + np.array([0.0, 0.1]))

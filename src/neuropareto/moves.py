@@ -85,7 +85,7 @@ def profiled(model: Fitted) -> Profiled | None:
 # A descent back to the feasible side may have to leave the valley that a jump has chosen.
 _REPAIR = 0.02
 # Below this evidence, nats for each row, a model may have fitted noise.
-_LEAST_SIGNAL = 0.25
+LEAST_SIGNAL = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,8 +322,8 @@ def _promising(start: Array, U: Array, goals: Goals, model: Profiled) -> npt.NDA
     m = slopes.shape[1]
     noise = (slopes * np.sqrt(there.aleatoric[:, :m])).sum(axis=1)
     gain = goals.values(here.mean) - goals.values(there.mean)
-    known = model.signal[:m][slopes.argmax(axis=1)] >= _LEAST_SIGNAL
-    known |= (goals.excess(here.mean) * (model.signal[m:] >= _LEAST_SIGNAL) > 0).any(axis=1)
+    known = model.signal[:m][slopes.argmax(axis=1)] >= LEAST_SIGNAL
+    known |= (goals.excess(here.mean) * (model.signal[m:] >= LEAST_SIGNAL) > 0).any(axis=1)
     return np.asarray(known & (gain > noise))
 
 

@@ -20,13 +20,12 @@ from neuropareto.archive import Archive, Indices
 from neuropareto.candidates import Candidates, RankConditioned, Several, SurrogateDescent
 from neuropareto.classifier import FittedClassifier
 from neuropareto.exploration import Exploration, Neighbours, spread
-from neuropareto.moves import Wrapping
+from neuropareto.moves import LEAST_SIGNAL, Wrapping
 from neuropareto.past import Past
 from neuropareto.selection import Composite, MeanGain, Selection, gathered, split
 from neuropareto.space import Array
 from neuropareto.surrogate import ExactGP, NumericalFailure
 from neuropareto.surrogate.contract import Fitted, Surrogate
-from neuropareto.surrogate.hedged import earned
 from neuropareto.viability import Learnt, Viability
 
 # No row of a batch.
@@ -36,6 +35,11 @@ NOBODY: Indices = np.empty(0, dtype=np.int64)
 @runtime_checkable
 class Assessed(Protocol):
     """A fitted surrogate that says how well it explains its data."""
+
+    @property
+    def signal(self) -> Array:
+        """The evidence against pure noise of each output, in nats for each row, (m,)."""
+        ...
 
     @property
     def density(self) -> Array:
@@ -103,12 +107,11 @@ class SecondOpinion:
     """A plain GP, searched by descents along its mean and by variation, for a share of each batch.
 
     The share is b v^2 / (a (1 - v)^2 + b v^2), at most ``most``. There a and b are the mean hypervolume
-    gains of the first and the second model's points among the last ``recent``, and v is the second
-    model's weight in the best mixture of both forecasts of them, see
-    :func:`neuropareto.surrogate.hedged.earned`; while nothing is known it is ``start``. Made-up points
-    keep shares from jumping: one of average gain for each model, and ``inertia`` forecasts that say
-    ``start``. A first model that explains all outputs with a leave-one-out log density above
-    ``satisfied`` is not doubted, unless it was before.
+    gains of the first and the second model's points among the last ``recent``, with a made-up one of
+    average gain for each, and v is the second model's :func:`weight` in a mixture of both forecasts.
+    A first model that explains all outputs with a leave-one-out log density above ``satisfied`` is not
+    doubted, unless it was before; and where it finds nothing but noise there is no second opinion
+    either: its descents would go to the ends of meaningless slopes.
     """
 
     surrogate: Surrogate = ExactGP()
@@ -135,8 +138,10 @@ class SecondOpinion:
         rng: np.random.Generator,
     ) -> SharedBatch:
         """The batch with points of the plain GP; as it is if that cannot be fitted."""
-        explained = _density(model)
-        if explained is None or (not len(kept) and explained.min() > self.satisfied):
+        first = _assessed(model)
+        if first is None or first.signal.min() < LEAST_SIGNAL:
+            return SharedBatch(U, NOBODY, kept)
+        if not len(kept) and first.density.min() > self.satisfied:
             return SharedBatch(U, NOBODY, kept)
         streams = rng.spawn(4)
         try:
@@ -163,8 +168,9 @@ class SecondOpinion:
         own, other = rows[np.isin(places, both)], its[np.isin(those, both)]
         said = past.history.features[other, : archive.m]
         forecasts = np.stack([archive.F[both], said, kept.features[own]], axis=1)
-        v = float(earned(forecasts, self.inertia).max())
-        v = v + (1.0 - v) * self.start * self.inertia / (self.inertia + len(both))
+        spread_out = archive.F.std(axis=0)
+        scale = np.where(spread_out > 0, spread_out, 1.0)
+        v = weight(forecasts, scale, self.inertia, self.start)
         gains = archive.gains(len(archive) - both[0], archive.F.max(axis=0)).hypervolume
         gains = gains[both - len(archive)]
         second = kept.estimate[own] > 0.0
@@ -200,7 +206,22 @@ class SecondOpinion:
         return self.exploration.moved(pool.U[rows], seen, search, pending=waiting, rng=streams[1])
 
 
-def _density(model: Fitted) -> Array | None:
+def weight(forecasts: Array, scale: Array, inertia: float, start: float) -> float:
+    """The second forecaster's weight v in [0, 1]: least squares with ``inertia`` rows for ``start``.
+
+    ``forecasts`` (n, 3, m) are outcome y, first s and second e, ``scale`` (m,) the objectives' units. v
+    minimises sum_i |y_i - (1 - v) s_i - v e_i|^2 / c_i + inertia (v - start)^2, with
+    c_i = |y_i - s_i|^2 + |e_i - s_i|^2: a row counts by how it divides its error between the two, not
+    by its size, and an objective by its part of the row's error.
+    """
+    y, s, e = np.moveaxis(forecasts / scale, 1, 0)
+    apart = np.square(e - s).sum(axis=1)
+    size = np.maximum(np.square(y - s).sum(axis=1) + apart, 1e-300)
+    above = (((y - s) * (e - s)).sum(axis=1) / size).sum() + inertia * start
+    return float(np.clip(above / ((apart / size).sum() + inertia), 0.0, 1.0))
+
+
+def _assessed(model: Fitted) -> Assessed | None:
     while isinstance(model, Wrapping) and not isinstance(model, Assessed):
         model = model.model
-    return model.density if isinstance(model, Assessed) else None
+    return model if isinstance(model, Assessed) else None
