@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from neuropareto import NeuroPareto, Optimizer, minimize, pareto
 from neuropareto.acquisition import History
 from neuropareto.archive import Archive
+from neuropareto.candidates import Pool
 from neuropareto.classifier import RankBelief
+from neuropareto.exploration import Unmoved
 from neuropareto.memory import Memory, part
 from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides
 from neuropareto.past import Past
@@ -193,6 +195,23 @@ def test_without_a_usable_second_model_the_batch_stays() -> None:
         U, NOTHING_KEPT, past, design(), same, Even(), pending=NOBODY, rng=np.random.default_rng(0)
     )
     assert len(found.second) == 0
+
+
+@dataclass(frozen=True)
+class One:
+    """A generator with a single candidate."""
+
+    def generate(
+        self, archive: Archive, belief: RankBelief, model: Fitted, *, rng: np.random.Generator
+    ) -> Pool:
+        return Pool(np.full((1, D), 0.4), np.array(["one"]))
+
+
+def test_with_fewer_candidates_than_places_the_first_model_keeps_the_rest() -> None:
+    still = SecondOpinion(candidates=One(), exploration=Unmoved())
+    batch = batch_of(10, still)
+    assert len(batch.second) == 1
+    np.testing.assert_array_equal(batch.U[batch.second], np.full((1, D), 0.4))
 
 
 def test_single_points_take_turns() -> None:

@@ -152,8 +152,10 @@ class SecondOpinion:
         if len(second):
             search, seen = self.viability.guarded(plain, archive, rng=streams[1])
             rest = np.concatenate([pending, np.delete(U, second, axis=0)])
+            found = self._found(len(second), archive, seen, search, ranks, rest, streams[2:])
+            second = second[: len(found)]  # fewer where there are not as many candidates
             U = U.copy()
-            U[second] = self._found(len(second), archive, seen, search, ranks, rest, streams[2:])
+            U[second] = found
         expected = plain.posterior(U).mean[:, : archive.m]
         own = np.isin(np.arange(len(U)), second).astype(np.float64)
         return SharedBatch(U, second, kept.extended(U, expected, own))
