@@ -315,3 +315,14 @@ def test_a_coupled_quadratic_is_searched_better_with_a_second_opinion() -> None:
             volumes.append(pareto.hypervolume(found.F, np.array([10.0, 10.0])))
         ratios.append((100.0 - volumes[0]) / (100.0 - volumes[1]))
     assert np.median(ratios) < 0.9
+
+
+def test_where_the_first_model_is_never_doubted_a_run_is_the_same_bit_for_bit() -> None:
+    def points(second: Alone | SecondOpinion) -> Array:
+        o = Optimizer([(0, 1)] * 6, 2, replace(NeuroPareto(), second=second), seed=1, n_initial=25)
+        for n in (25, 5, 5):
+            batch = o.ask(n)
+            o.tell(batch, bowls(batch.X))
+        return np.asarray(o.archive.U)
+
+    np.testing.assert_array_equal(points(SecondOpinion(satisfied=-np.inf)), points(Alone()))
