@@ -106,10 +106,10 @@ class Alone:
 class SecondOpinion:
     """A plain GP, searched by descents along its mean and by variation, for a share of each batch.
 
-    The share is b v^2 / (a (1 - v)^2 + b v^2), at most ``most``. There a and b are the mean hypervolume
+    The share is b^2 v / (a^2 (1 - v) + b^2 v), at most ``most``. There a and b are the mean hypervolume
     gains of the first and the second model's points among the last ``recent``, with a made-up one of
-    average gain for each, and v is the second model's :func:`weight` in a mixture of both forecasts.
-    A first model that explains all outputs with a leave-one-out log density above ``satisfied`` is not
+    average gain for each (a = b where nothing was gained), and v is the second model's :func:`weight`
+    in a mixture of both forecasts. A first model that explains all outputs with a leave-one-out log density above ``satisfied`` is not
     doubted, unless it was before; and where it finds nothing but noise there is no second opinion
     either: its descents would go to the ends of meaningless slopes.
     """
@@ -120,7 +120,7 @@ class SecondOpinion:
     exploration: Exploration = Neighbours()
     viability: Viability = Learnt()
     recent: int = 30
-    start: float = 0.4
+    start: float = 0.3
     most: float = 0.7
     inertia: float = 5.0
     satisfied: float = 2.0
@@ -176,13 +176,15 @@ class SecondOpinion:
         gains = archive.gains(len(archive) - both[0], archive.F.max(axis=0)).hypervolume
         gains = gains[both - len(archive)]
         second = kept.estimate[own] > 0.0
-        typical = gains.mean() if gains.any() else 1.0
-        a, b = ((gains[who].sum() + typical) / (who.sum() + 1.0) for who in (~second, second))
+        if not gains.any():
+            return self._odds(1.0, v)
+        made_up = gains.mean()
+        a, b = ((gains[who].sum() + made_up) / (who.sum() + 1.0) for who in (~second, second))
         return self._odds(float(b / a), v)
 
     def _odds(self, gain: float, v: float) -> float:
         """The share for ``gain`` times the first model's and a weight v of the forecasts."""
-        return min(gain * v**2 / ((1.0 - v) ** 2 + gain * v**2), self.most)
+        return min(gain**2 * v / (1.0 - v + gain**2 * v), self.most)
 
     def _found(
         self,
