@@ -3,8 +3,8 @@
 The structured surrogate extrapolates boldly, which is right where variables act one by one and costly
 where they do not: on a rotated quadratic its modulators are fitted noise, and neither evidence nor
 leave-one-out density says so. What becomes of its proposals does. A plain Gaussian process, with moves
-of its own, therefore proposes a part of each batch: the larger the better it has forecast the latest
-points and the more hypervolume its own have gained. Ours, decision D-80; the paper has one model.
+of its own, therefore proposes a part of each batch: the larger the more hypervolume its points have
+gained lately and the better it has forecast all of them. Ours, decision D-80; the paper has one model.
 Notation: q the batch, n evaluations, m objectives, d variables.
 """
 
@@ -109,9 +109,9 @@ class SecondOpinion:
     The share is b^2 v / (a^2 (1 - v) + b^2 v), at most ``most``. There a and b are the mean hypervolume
     gains of the first and the second model's points among the last ``recent``, with a made-up one of
     average gain for each (a = b where nothing was gained), and v is the second model's :func:`weight`
-    in a mixture of both forecasts. A first model that explains all outputs with a leave-one-out log density above ``satisfied`` is not
-    doubted, unless it was before; and where it finds nothing but noise there is no second opinion
-    either: its descents would go to the ends of meaningless slopes.
+    in a mixture of both forecasts. A first model that explains all outputs with a leave-one-out log
+    density above ``satisfied`` is not doubted, unless it was before; and where it finds nothing but
+    noise there is no second opinion either: its descents would go to the ends of meaningless slopes.
     """
 
     surrogate: Surrogate = ExactGP()
