@@ -75,10 +75,11 @@ between.
 """
 SECOND_TEXT = """\
 The same tasks with 30 variables, run again with the second opinion (D-80) on seeds 11 and 12; DTLZ5 is
-DTLZ2. Ratios of IGD with over without it, on the same task and seed. The runs without are those above,
-some of them from another machine: a run differs from itself by rounding (DTLZ6, on which D-80 does not
-act, by up to 6 %), and where a hidden wave is found or not by chance (translated DTLZ1, DTLZ3, ZDT4)
-by a factor of seven. The coupled quadratic was run with and without it on seeds 11 to 14.
+DTLZ2. Ratios of IGD with over without it, on the same task and seed. The runs without are those above:
+of older commits and partly of another machine, so not only D-80 differs. DTLZ6, on which it does not
+act, differs by up to 6 %; why was not looked into. Translated DTLZ1, DTLZ3 and ZDT4 were 3 to 7 times
+worse in one run each. Seed 11 had been looked at with earlier forms of D-80, seed 12 hardly. The
+coupled quadratic was run with and without it, same commit, on seeds 11 to 14, which nobody had seen.
 """
 OTHERS_TEXT = """\
 `neuropareto bench score --records benchmarks/records/confirmation --seeds 11-14 --problems
