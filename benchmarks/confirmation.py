@@ -78,7 +78,7 @@ The same tasks with 30 variables, run again with the second opinion (D-80) on se
 DTLZ2. Ratios of IGD with over without it, on the same task and seed. The runs without are those above:
 of older commits and partly of another machine, so not only D-80 differs. DTLZ6, on which it does not
 act, differs by up to 6 %; why was not looked into. Translated DTLZ1, DTLZ3 and ZDT4 were 3 to 7 times
-worse in one run each. Seed 11 had been looked at with earlier forms of D-80, seed 12 hardly. The
+worse in one run each. Seed 11 had been looked at with earlier forms of D-80, seed 12 not. The
 coupled quadratic was run with and without it, same commit, on seeds 11 to 14, which nobody had seen.
 """
 OTHERS_TEXT = """\
