@@ -36,8 +36,9 @@ def bowls(U: Array) -> Array:
 class First:
     """A first model that explains its data with a given density; nobody asks it anything else."""
 
-    def __init__(self, density: float, signal: float = 1.0) -> None:
+    def __init__(self, density: float, signal: float = 1.0, unexplained: float = 0.02) -> None:
         self.density, self.signal = np.array([9.0, density]), np.array([2.0, signal])
+        self.unexplained = np.array([1e-6, unexplained])
 
     def posterior(self, U: Array) -> Posterior:
         raise AssertionError
@@ -124,12 +125,16 @@ def told(
 
 
 def batch_of(
-    q: int, opinion: SecondOpinion, density: float = 0.0, kept: History = NOTHING_KEPT
+    q: int,
+    opinion: SecondOpinion,
+    density: float = 0.0,
+    kept: History = NOTHING_KEPT,
+    unexplained: float = 0.02,
 ) -> SharedBatch:
     U = np.random.default_rng(1).random((q, D))
     past = Past(History.empty(D, WIDTH))
     return opinion.joined(
-        U, kept, past, design(), Rung(First(density)), Even(),
+        U, kept, past, design(), Rung(First(density, unexplained=unexplained)), Even(),
         pending=NOBODY, rng=np.random.default_rng(2),
     )  # fmt: skip
 
@@ -154,6 +159,15 @@ def test_a_first_model_that_explains_everything_is_not_doubted() -> None:
     U = np.random.default_rng(3).random((2, D))
     before = History(U, bowls(U), np.ones(2))
     assert batch_of(10, SecondOpinion(), density=2.1, kept=before).second.tolist() != []
+
+
+def test_a_first_model_whose_structure_leaves_next_to_nothing_is_not_doubted() -> None:
+    U = np.random.default_rng(3).random((2, D))
+    before = History(U, bowls(U), np.ones(2))
+    for unexplained, silent in ((4e-3, True), (6e-3, False)):
+        batch = batch_of(10, SecondOpinion(), kept=before, unexplained=unexplained)
+        assert (len(batch.second) == 0) == silent
+        assert (len(batch.kept) == 2) == silent  # what it knew before stays
 
 
 def test_where_the_first_model_finds_only_noise_nobody_is_asked() -> None:

@@ -16,7 +16,7 @@ from neuropareto.calibration import Uncalibrated
 from neuropareto.candidates import Candidates, RankConditioned, Several, SurrogateDescent
 from neuropareto.classifier import RankClassifier, Uninformed
 from neuropareto.dropout import NoDropout
-from neuropareto.exploration import Unmoved
+from neuropareto.exploration import Neighbours, Unmoved
 from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides
 from neuropareto.neuropareto import NeuroPareto
 from neuropareto.retreat import Steadfast
@@ -103,6 +103,7 @@ INGREDIENTS: Mapping[str, Callable[[], NeuroPareto]] = {
     ),
     "without-modulators": _structured(effort=Effort(modulators=0)),
     "without-waves": _structured(effort=Effort(waves=False)),
+    "without-corners": _structured(effort=Effort(corners=False)),
     "without-rough-rival": _structured(effort=Effort(rough=Rough(satisfied=-math.inf))),
     "without-shared-curves": _believing(shared=False),
     "without-pair-products": _believing(pair_degrees=0),
@@ -113,6 +114,7 @@ INGREDIENTS: Mapping[str, Callable[[], NeuroPareto]] = {
     "without-slides": _with_candidates(_BOTH, _VARIATION),
     "without-variation": _with_candidates(Slides(_BOTH)),
     "without-exploration": lambda: replace(NeuroPareto(), exploration=Unmoved()),
+    "without-scatter": lambda: replace(NeuroPareto(), exploration=Neighbours()),
     "without-daring": lambda: replace(NeuroPareto(), selection=Daring(share=0.0)),
     "without-doubt": _structured(doubt=math.inf),
     "without-viability": lambda: replace(NeuroPareto(), viability=Unguarded()),

@@ -21,7 +21,7 @@ from neuropareto.archive import Archive
 from neuropareto.calibration import MatrixScaling
 from neuropareto.candidates import Candidates, RankConditioned, Several
 from neuropareto.classifier import Classifier, RankClassifier, bounded_k
-from neuropareto.exploration import Exploration, Neighbours, Unmoved
+from neuropareto.exploration import ByStructure, Exploration, Unmoved
 from neuropareto.memory import Memory, joined, part
 from neuropareto.moves import Descents, GradientMoves, ProfileJumps, Slides
 from neuropareto.past import Past, Window
@@ -60,7 +60,7 @@ class NeuroPareto:
     screening: Screening = TwoStage(n_screen=2500, k=250, penalty=0.0, hopeful=50, proxy=None)
     estimate: Estimate = MeanGain()
     selection: Selection = Daring()
-    exploration: Exploration = Neighbours()
+    exploration: Exploration = ByStructure()
     viability: Viability = Learnt()
     retreat: Retreat = TrustRegion()
     second: Second = SecondOpinion()

@@ -46,6 +46,11 @@ class Assessed(Protocol):
         """The leave-one-out log density of each output, (m,)."""
         ...
 
+    @property
+    def unexplained(self) -> Array:
+        """The share of each output's variance that is left to noise and residual, (m,)."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class SharedBatch:
@@ -110,8 +115,10 @@ class SecondOpinion:
     gains of the first and the second model's points among the last ``recent``, with a made-up one of
     average gain for each (a = b where nothing was gained), and v is the second model's :func:`weight`
     in a mixture of both forecasts. A first model that explains all outputs with a leave-one-out log
-    density above ``satisfied`` is not doubted, unless it was before; and where it finds nothing but
-    noise there is no second opinion either: its descents would go to the ends of meaningless slopes.
+    density above ``satisfied`` is not doubted, unless it was before; nor is one whose structure leaves
+    less than ``leftover`` of every output's variance unexplained (decision D-85). And where it finds
+    nothing but noise there is no second opinion either: its descents would go to the ends of
+    meaningless slopes.
     """
 
     surrogate: Surrogate = ExactGP()
@@ -124,6 +131,7 @@ class SecondOpinion:
     most: float = 0.7
     inertia: float = 5.0
     satisfied: float = 2.0
+    leftover: float = 5e-3
 
     def joined(
         self,
@@ -140,6 +148,8 @@ class SecondOpinion:
         """The batch with points of the plain GP; as it is if that cannot be fitted."""
         first = _assessed(model)
         if first is None or first.signal.min() < LEAST_SIGNAL:
+            return SharedBatch(U, NOBODY, kept)
+        if first.unexplained.max() < self.leftover:
             return SharedBatch(U, NOBODY, kept)
         if not len(kept) and first.density.min() > self.satisfied:
             return SharedBatch(U, NOBODY, kept)

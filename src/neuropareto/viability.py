@@ -46,10 +46,10 @@ class Unguarded:
         return model, archive
 
 
-# Curves and pair products, fitted afresh each round: labels need neither modulators nor waves.
+# Curves and pair products, fitted afresh each round: labels need no modulators, waves or corners.
 _LABELS = StructuredGP(
     few=(replace(TIGHT, name="labels", warped=False),),
-    effort=Effort(additive=25, modulated=1, last=25, modulators=0, waves=False),
+    effort=Effort(additive=25, modulated=1, last=25, modulators=0, waves=False, corners=False),
     recalibration=Uncalibrated(),
 )
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from neuropareto.surrogate.structured.additive import Own, Shared
+from neuropareto.surrogate.structured.corners import Corners
 from neuropareto.surrogate.structured.interactions import Pair
 from neuropareto.surrogate.structured.kernel import Kernel
 from neuropareto.surrogate.structured.modulation import (
@@ -21,6 +22,7 @@ def full_kernel(weights: Weights, modulation: Modulation) -> Kernel:
         modulation=modulation,
         additive=(Own(weights), Shared()),
         waves=WAVES,
+        corners=(Corners(weights),),
         pairs=(Pair(weights, 2),),
     )
 

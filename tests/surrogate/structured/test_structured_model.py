@@ -129,6 +129,53 @@ def test_no_frequency_is_found_where_there_is_none() -> None:
     assert model.notes["frequency"] == [None, None]
 
 
+def corner(U: Array) -> Array:
+    """A sum of parabolas with a corner at their lowest places, c_i between 0.2 and 0.8."""
+    away = np.abs(U - np.linspace(0.2, 0.8, U.shape[1]))
+    return np.asarray((2.0 * away**2 + 0.5 * away).sum(axis=1, keepdims=True))
+
+
+def test_corners_are_found_by_evidence() -> None:
+    U, V = uniform(160, 16), uniform(200, 16, 9)
+    spec = StructuredGP(few=(TIGHT,), effort=Effort(modulators=0))
+    smooth = replace(spec, effort=replace(spec.effort, corners=False))
+    sharp, rounded = (fitted(s, U, corner(U)) for s in (spec, smooth))
+    assert sharp.notes["corners"] == [True] and rounded.notes["corners"] == [False]
+    errors = [np.square(m.posterior(V).mean - corner(V)).mean() for m in (sharp, rounded)]
+    assert errors[0] < 0.5 * errors[1]
+    # The lowest place of each curve is at its corner.
+    grid = (np.arange(300) + 0.5) / 300
+    lowest = grid[sharp.profiles(U[:1], np.ones((1, 1)), grid)[0].argmin(axis=1)]
+    assert np.abs(lowest - np.linspace(0.2, 0.8, 16)).max() < 0.03
+
+
+def test_corners_are_remembered() -> None:
+    U = uniform(160, 16)
+    model = fitted(StructuredGP(few=(TIGHT,)), U, corner(U))
+    V = uniform(20, 16, 9)
+    again = StructuredGP(few=(TIGHT,)).fit(
+        np.concatenate([U, V]), corner(np.concatenate([U, V])),
+        warm=model.warm, rng=np.random.default_rng(1),
+    )  # fmt: skip
+    assert again.notes["corners"] == [True]
+    assert again.notes["coverage"] is not None  # made of the recorded model's forecasts
+
+
+def test_no_corner_is_found_where_there_is_none() -> None:
+    U = uniform(50, 5)
+    model = fitted(QUICK, U, bilinear(U))
+    assert model.notes["corners"] == [False, False]
+
+
+def test_memory_of_a_time_without_corners_is_understood() -> None:
+    U = uniform(50, 5)
+    model = fitted(QUICK, U, bilinear(U))
+    old = {k: v[:2] if k.endswith("form") else v for k, v in model.warm.items()}
+    assert [len(v) for k, v in old.items() if k.endswith("form")] == [2, 2]
+    record = Record.recalled(old, U, bilinear(U), QUICK.variants)
+    assert record is not None and record.n == 50
+
+
 @pytest.mark.slow
 def test_the_sparse_belief_is_chosen_on_a_sparse_problem() -> None:
     task = sparse("sparse-quadratic", 80, seed=3)
@@ -271,7 +318,7 @@ def test_a_model_whose_forecasts_fail_is_trained_again_from_nothing() -> None:
         model = fitted(spec, U, truth(U), before.warm)
         return float(np.abs(model.posterior(V).mean - truth(V)).mean())
 
-    due = replace(QUICK, effort=replace(QUICK.effort, rescan_every=1))
+    due = replace(QUICK, effort=replace(QUICK.effort, rescan_every=1, corners=False))
     trusting = replace(due, doubt=np.inf)
     assert error(due) < 0.5 * error(trusting)
     assert fitted(due, U, truth(U), before.warm).modulators[0].index[0] == 5

@@ -11,6 +11,7 @@ from numpy.polynomial import Legendre
 
 from neuropareto.space import Array
 from neuropareto.surrogate.structured.additive import Own, Shared, mixing
+from neuropareto.surrogate.structured.corners import Corners
 from neuropareto.surrogate.structured.interactions import Pair, Residual
 from neuropareto.surrogate.structured.kernel import Kernel
 from neuropareto.surrogate.structured.modulation import (
@@ -30,6 +31,8 @@ TERMS: dict[str, Term] = {
     "own tight": Own(Tight()),
     "own sparse": Own(Sparse()),
     "shared": Shared(),
+    "corners tight": Corners(Tight()),
+    "corners sparse": Corners(Sparse()),
     "own phase": OwnPhase(),
     "common phase": CommonPhase(),
     "pair 1": Pair(Tight(), 1),
@@ -62,6 +65,20 @@ def term(request: pytest.FixtureRequest) -> Term:
 
 def phi(k: int, u: float) -> float:
     return math.sqrt(2 * k + 1) * float(Legendre.basis(k)(2 * u - 1))
+
+
+def corners_by_loops(name: str, P: Values, u: Array, v: Array) -> float:
+    p = {k: x.numpy() for k, x in P.items()}
+    w = np.exp(p["weight"])
+    w = w / (len(u) if name == "corners tight" else w.sum())
+    waves = range(DEGREE, 25)
+    whole = sum(k**-4.0 for k in waves)
+    total = sum(
+        w[i] * 2.0 * k**-4.0 / whole
+        * math.cos(math.pi * k * u[i]) * math.cos(math.pi * k * v[i])
+        for i in range(len(u)) for k in waves
+    )  # fmt: skip
+    return float(np.exp(p["corner"][0]) * total)
 
 
 def by_loops(name: str, P: Values, u: Array, v: Array) -> float:
@@ -129,7 +146,8 @@ def test_a_term_is_its_formula(name: str) -> None:
     A, B = points(3, 5, 1), points(4, 5, 2)
     P = drawn(TERMS[name], 5, 3)
     K = TERMS[name].against(P, B)(A)[0].numpy()
-    loops = [[by_loops(name, P, u, v) for v in B.U.numpy()] for u in A.U.numpy()]
+    formula = corners_by_loops if name.startswith("corners") else by_loops
+    loops = [[formula(name, P, u, v) for v in B.U.numpy()] for u in A.U.numpy()]
     np.testing.assert_allclose(K, loops, rtol=1e-9, atol=1e-11)
 
 
@@ -191,7 +209,7 @@ def test_slopes_are_finite_at_the_ends_of_the_cube(kernel: Kernel) -> None:
     assert torch.isfinite(pull(torch.ones(3, 6, dtype=torch.float64))).all()
 
 
-@pytest.mark.parametrize("term", [Own(), Shared(), OwnPhase(), CommonPhase()])
+@pytest.mark.parametrize("term", [Own(), Shared(), Corners(), OwnPhase(), CommonPhase()])
 def test_the_curves_add_up_to_the_posterior_mean(term: Additive) -> None:
     X, A = points(8, 3, 7), points(2, 3, 8)
     P = drawn(term, 3, 9)
@@ -221,7 +239,7 @@ def test_warps_are_monotone_and_invertible() -> None:
 
 
 def test_scales_mean_the_same_in_every_dimension() -> None:
-    for term in (Own(), Shared(), OwnPhase()):
+    for term in (Own(), Shared(), Corners(), OwnPhase()):
         sizes = []
         for d in (3, 300):
             A = points(400, d)

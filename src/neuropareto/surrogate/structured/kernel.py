@@ -32,6 +32,7 @@ class Kernel:
     modulation: Modulation = Unmodulated()
     additive: tuple[Additive, ...] = (Own(), Shared())
     waves: tuple[Additive, ...] = ()
+    corners: tuple[Additive, ...] = ()
     pairs: tuple[Pair, ...] = (Pair(),)
     outer: tuple[Term, ...] = (Residual(),)
 
@@ -43,10 +44,14 @@ class Kernel:
         """This kernel with periodic curves."""
         return replace(self, waves=WAVES)
 
+    def with_corners(self, corners: Additive) -> Kernel:
+        """This kernel with curves that may have corners."""
+        return replace(self, corners=(corners,))
+
     @property
     def curved(self) -> tuple[Additive, ...]:
         """All terms that are sums of curves."""
-        return self.additive + self.waves
+        return self.additive + self.waves + self.corners
 
     def parameters(self, d: int) -> Parameters:
         """The hyper-parameters of all terms for d variables."""

@@ -28,6 +28,7 @@ from neuropareto.surrogate.structured.modulation import unwarped
 from neuropareto.surrogate.structured.points import Points
 from neuropareto.surrogate.structured.recalibration import Online, Recalibration
 from neuropareto.surrogate.structured.record import Record
+from neuropareto.surrogate.structured.restarts import unexplained
 from neuropareto.surrogate.structured.training import Effort, Hints, Trained, Variant
 from neuropareto.surrogate.structured.warp import Units
 
@@ -246,6 +247,11 @@ class FittedStructuredGP:
         return np.array([model.density for model in self._models])
 
     @property
+    def unexplained(self) -> Array:
+        """The share of each output's variance that is left to noise and residual, (m,)."""
+        return np.array([unexplained(t.P) for t in self._record.trained])
+
+    @property
     def warm(self) -> Memory:
         """Hyper-parameters, what they were fitted to, and the recent z-scores."""
         return self._record.memory
@@ -261,6 +267,7 @@ class FittedStructuredGP:
             "density": [model.density for model in self._models],
             "modulators": [list(m.index) for m in self.modulators],
             "frequency": [t.frequency for t in trained],
+            "corners": [len(t.kernel.corners) > 0 for t in trained],
             "noise": [float(model.noise) for model in self._models],
             "residual": [float(torch.exp(t.P["residual"])) for t in trained],
             "output_warp": [float(t.P["output_warp"]) for t in trained],

@@ -20,6 +20,7 @@ from neuropareto.space import Array
 from neuropareto.surrogate.contract import Posterior
 from neuropareto.surrogate.exact_gp import even_subsample
 from neuropareto.surrogate.structured.conditioned import Conditioned, posterior
+from neuropareto.surrogate.structured.corners import Corners
 from neuropareto.surrogate.structured.evidence import Evidence
 from neuropareto.surrogate.structured.parameters import vector
 from neuropareto.surrogate.structured.points import Points
@@ -123,7 +124,8 @@ def _stored(model: Trained, variants: Sequence[Variant]) -> dict[str, npt.NDArra
     arrays: dict[str, npt.NDArray[Any]] = {k: v.numpy().copy() for k, v in model.P.items()}
     arrays["modulating"] = np.array(model.kernel.modulation.J, dtype=np.int64)
     which = [variant.name for variant in variants].index(model.variant.name)
-    arrays["form"] = np.array([which, len(model.kernel.waves) > 0])
+    kernel = model.kernel
+    arrays["form"] = np.array([which, len(kernel.waves) > 0, len(kernel.corners) > 0])
     return arrays
 
 
@@ -131,13 +133,15 @@ def _restored(stored: Memory | None, d: int, variants: Sequence[Variant]) -> Tra
     if stored is None or not {"modulating", "form", "weight"} <= set(stored):
         return None
     J = tuple(int(j) for j in stored["modulating"])
-    which, waves = (int(v) for v in stored["form"])
+    # Studies from before there were corners stored two numbers.
+    which, waves, corners, *_ = (*(int(v) for v in stored["form"]), 0)
     if len(stored["weight"]) != d or not 0 <= which < len(variants):
         return None
     variant = variants[which]
     kernel = variant.kernel()
     kernel = kernel.modulated(variant.modulation(J)) if J else kernel
     kernel = kernel.with_waves() if waves else kernel
+    kernel = kernel.with_corners(Corners(variant.weights)) if corners else kernel
     nothing = Points.of(torch.empty(0, d, dtype=torch.float64))
     values = torch.empty(0, dtype=torch.float64)
     table = Evidence(kernel, nothing, values, variant.warped).table

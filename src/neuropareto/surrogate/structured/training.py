@@ -15,11 +15,13 @@ from itertools import product
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from neuropareto.space import Array
 from neuropareto.surrogate.structured import restarts
 from neuropareto.surrogate.structured.additive import Own, Shared
 from neuropareto.surrogate.structured.conditioned import Conditioned
+from neuropareto.surrogate.structured.corners import Corners
 from neuropareto.surrogate.structured.evidence import Evidence
 from neuropareto.surrogate.structured.interactions import Pair
 from neuropareto.surrogate.structured.kernel import Kernel
@@ -37,6 +39,9 @@ from neuropareto.surrogate.structured.weights import Sparse, Tight, Weights
 
 # Above this share of unexplained variance restarts are worth their time.
 _RESTLESS = 2e-3
+# Corners are looked for where curves explain nearly everything, but not all: with more left over,
+# what the variables do together looks like corners, too.
+_SETTLED, _ADDITIVE = 1e-5, 5e-3
 # log a of an output warp that is almost the identity.
 NO_WARP = 4.0
 
@@ -69,6 +74,7 @@ class Effort:
     modulators: int = 6
     rescan_every: int = 3
     waves: bool = True
+    corners: bool = True
     rough: Rough = Rough()
 
 
@@ -162,7 +168,17 @@ def trained(variant: Variant, X: Points, y: Array, hints: Hints, effort: Effort)
         starts.append(P | {"output_warp": vector((NO_WARP,))})
     P = _best(evidence, starts, y, effort.last)
     found = Trained(variant, evidence.kernel, P)
-    return _challenged(found, X, y, hints, effort)
+    found = _challenged(found, X, y, hints, effort)
+    return _sharpened(found, X, v) if effort.corners else found
+
+
+def _sharpened(found: Trained, X: Points, v: Tensor) -> Trained:
+    """``found``, or with corners in its curves if the evidence says so."""
+    if found.kernel.corners or not _SETTLED < restarts.unexplained(found.P) < _ADDITIVE:
+        return found
+    evidence = Evidence(found.kernel, X, v, found.variant.warped)
+    evidence, P = restarts.corners(evidence, found.P, Corners(found.variant.weights))
+    return replace(found, kernel=evidence.kernel, P=P)
 
 
 def _challenged(found: Trained, X: Points, y: Array, hints: Hints, effort: Effort) -> Trained:
@@ -181,7 +197,9 @@ def _challenged(found: Trained, X: Points, y: Array, hints: Hints, effort: Effor
     best, highest = found, model.density + rule.margin
     for j in dict.fromkeys((*rough, *hints.rough)):
         among = J if j in J else (j, *J[:-1])
-        kernel = replace(found.kernel, modulation=found.variant.modulation(among), waves=())
+        kernel = replace(
+            found.kernel, modulation=found.variant.modulation(among), waves=(), corners=()
+        )
         evidence = Evidence(kernel, X, v, found.variant.warped)
         rival = replace(found, kernel=kernel, P=_roughened(evidence, among.index(j), effort.last))
         density = Conditioned.on(kernel, rival.P, X, y).density
@@ -241,7 +259,8 @@ def retrained(
     # On another scale of the output the old values are a poor start.
     moved = abs(float(P["output_warp"] - old.P["output_warp"])) > 1.0
     P, _ = evidence.improved(P, effort.last if moved else effort.warm)
-    return Trained(old.variant, evidence.kernel, P)
+    found = Trained(old.variant, evidence.kernel, P)
+    return _sharpened(found, X, evidence.v) if effort.corners else found
 
 
 def strongest(variant: Variant, model: Conditioned, k: int) -> tuple[int, ...]:
