@@ -1,8 +1,8 @@
 """The structured Gaussian process: few modulators times additive curves, chosen by evidence.
 
 In the order of its parts: ``points`` and ``parameters``; terms of the kernel (``additive``,
-``waves``, ``interactions``, ``modulation``), composed in ``kernel``; ``warp`` of the output;
-``evidence`` with its gradient; ``restarts`` and ``training``; ``conditioned`` and ``model``.
+``waves``, ``corners``, ``interactions``, ``modulation``), composed in ``kernel``; ``warp`` of the
+output; ``evidence`` with its gradient; ``restarts`` and ``training``; ``conditioned`` and ``model``.
 Where the structure is wrong, the residual term of the kernel takes over, by evidence.
 """
 

@@ -1,8 +1,9 @@
 """Corners, kinks and steps of the own curves, which four polynomials round off.
 
 An additive term like those of ``additive.py``. The optimum of |u - c| is its corner, and a smooth
-curve through the data puts it elsewhere. Notation: n points, psi_k(u) = sqrt(2) cos(pi k u) for the
-waves k that polynomials cannot follow, lambda_k their share of the variance.
+curve through the data puts it elsewhere. The term joins a kernel only by evidence (``restarts.py``),
+decision D-83. Notation: n points, psi_k(u) = sqrt(2) cos(pi k u) for k = 4 to 24, which four
+polynomials cannot follow, lambda_k their share of the variance.
 """
 
 from __future__ import annotations

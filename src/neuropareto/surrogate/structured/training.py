@@ -64,7 +64,8 @@ class Effort:
     """Steps of L-BFGS: additive stage, first modulated stage, last stage, and a warm start.
 
     At most ``modulators`` variables modulate; ``waves`` lets periodic curves be looked for, fully
-    every ``rescan_every`` rounds; ``rough`` says when a single rough variable is.
+    every ``rescan_every`` rounds; ``corners`` lets corners be looked for until they are found (decision
+    D-83); ``rough`` says when a single rough variable is.
     """
 
     additive: int = 25
