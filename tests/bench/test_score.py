@@ -57,6 +57,18 @@ def test_each_cell_has_printed_ratio_best_other_and_verdict(folder: Path) -> Non
     assert plain.missing[0].startswith("81 plain cells:")
 
 
+def test_cells_that_are_not_won_against_everyone_are_named(folder: Path, base: Record) -> None:
+    task = replace(base.cell.task, problem="zdt1")
+    for seed in range(5):
+        for other, igd in (("gp-ei", seed + 1.1), ("k-rvea", 0.01)):
+            cell = Cell(task, other, seed)
+            found = {"version": VERSION, "igd": igd}
+            write(replace(base, cell=cell, measures=found), folder / f"{cell.key}.npz")
+    notes = score(Material([folder]))[0].notes
+    assert "Won against every other algorithm that was run there: 1 of 2 cells." in notes
+    assert "Ties: zdt1 30D (GP-EI)." in notes and "Losses: zdt1 30D (K-RVEA)." in notes
+
+
 def test_variants_have_their_own_table_without_printed_values(folder: Path) -> None:
     shifted = score(Material([folder]))[1]
     assert "shifted" in shifted.title and set(texts(shifted, "printed")) == {""}

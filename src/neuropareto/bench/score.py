@@ -74,6 +74,10 @@ class CellScore:
         """Ours over printed; None where nothing is printed."""
         return None if self.printed is None else self.median / self.printed
 
+    def against(self, word: str) -> tuple[str, ...]:
+        """The names of the others with which the duel ends in ``word``: win, tie or loss."""
+        return tuple(printed.display(d.other) for d in self.duels if d.word() == word)
+
     @property
     def best(self) -> Duel | None:
         """The duel with the other algorithm of the smallest median."""
@@ -157,6 +161,7 @@ def _cell_table(material: Material, variant: str, found: Sequence[CellScore]) ->
             f"Geometric mean of ours over printed: {geometric_mean(ratios):.3g} over "
             f"{count(len(ratios), 'cell')}; at or below printed in {int(np.sum(ratios <= 1))}."
         )
+    notes += _against_all(found)
     return Table(
         f"Score on {variant} problems: median IGD of ours, printed, and the best other",
         (
@@ -166,6 +171,24 @@ def _cell_table(material: Material, variant: str, found: Sequence[CellScore]) ->
         tuple(rows), tuple(notes),
         (f"{absent} {variant} cells: {_names(material, variant, found)}",) if absent else (),
     )  # fmt: skip
+
+
+def _against_all(found: Sequence[CellScore]) -> list[str]:
+    """How many cells are won against every other algorithm that was run there, and which are not."""
+    met = [cell for cell in found if cell.duels]
+    if not met:
+        return []
+    won = sum(len(cell.against("win")) == len(cell.duels) for cell in met)
+    notes = [f"Won against every other algorithm that was run there: {won} of {len(met)} cells."]
+    for word, said in (("tie", "Ties"), ("loss", "Losses")):
+        named = [
+            f"{cell.task.name} {cell.task.d}D ({', '.join(cell.against(word))})"
+            for cell in met
+            if cell.against(word)
+        ]
+        if 0 < len(named) <= 20:  # three runs a side tie everywhere
+            notes.append(f"{said}: {'; '.join(named)}.")
+    return notes
 
 
 def _names(material: Material, variant: str, found: Sequence[CellScore]) -> str:
