@@ -2,10 +2,10 @@
 
 Candidates that the surrogate's mean has led somewhere end in the same place: a batch of them differs
 along the front but hardly across it, and teaches little about the way down. Half of it therefore moves
-to the best of many neighbours under a posterior draw (Thompson sampling), or, where the surrogate has
-found corners, to the farthest that might be as good: where a corner lies only points on both sides of
-it show. As far as the surrogate is unsure, and hardly at all where it is certain. Ours, decisions D-65
-and D-84; the paper's batch stays where it is.
+to the best of many neighbours under a posterior draw (Thompson sampling), or, where the surrogate's
+structure explains nearly everything, to the farthest that might be as good: where the corner of a curve
+lies only points on both sides of it show. As far as the surrogate is unsure, and hardly at all where it
+is certain. Ours, decisions D-65 and D-84; the paper's batch stays where it is.
 Notation: U (q, d) the batch, V (n, d) one point and its neighbours, m objectives.
 """
 
