@@ -15,7 +15,7 @@ LAYERS = [
                "progress"}),
     ("believed", {"classifier", "rank_network", "dropout", "calibration", "surrogate"}),
     ("decided", {"variation", "candidates", "screening", "acquisition", "selection", "moves", "goals",
-                 "exploration", "viability"}),
+                 "exploration", "viability", "assessment"}),
     ("runs", {"algorithm", "neuropareto", "past", "retreat", "second", "stages", "ablations", "nsga2",
               "optimizer", "result", "minimize", "study"}),
     ("measured", {"problems", "peers", "bench", "analysis", "testing", "algorithms"}),

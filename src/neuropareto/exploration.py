@@ -12,15 +12,15 @@ Notation: U (q, d) the batch, V (n, d) one point and its neighbours, m objective
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from neuropareto import pareto
 from neuropareto.archive import Archive
+from neuropareto.assessment import NearlyAll, assessed
 from neuropareto.goals import reference_beyond
-from neuropareto.moves import Wrapping
 from neuropareto.space import Array
 from neuropareto.surrogate import NumericalFailure
 from neuropareto.surrogate.contract import Fitted
@@ -144,14 +144,14 @@ class Scatter:
 class ByStructure:
     """``apart`` where the surrogate's structure explains nearly everything, ``near`` elsewhere.
 
-    Nearly everything: of no output is a share of the variance above ``limit`` left over. There a point
-    that differs in all variables teaches about each of them; elsewhere it is far from everything. With
-    constraints, learnt from failures or given, batches stay near: the best points are at an edge.
+    There a point that differs in all variables teaches about each of them; elsewhere it is far from
+    everything. With constraints, learnt from failures or given, batches stay near: the best points
+    are at an edge.
     """
 
     apart: Exploration = Scatter()
     near: Exploration = Neighbours()
-    limit: float = 5e-3
+    everything: NearlyAll = NearlyAll()
 
     def moved(
         self,
@@ -163,27 +163,10 @@ class ByStructure:
         rng: np.random.Generator,
     ) -> Array:
         """The batch moved by one of the two."""
-        inside = None if archive.c else explaining(model)
-        known = inside is not None and inside.unexplained.max() < self.limit
+        inside = None if archive.c else assessed(model)
+        known = inside is not None and self.everything.by(inside)
         rule = self.apart if known else self.near
         return rule.moved(U, archive, model, pending=pending, rng=rng)
-
-
-@runtime_checkable
-class Explaining(Protocol):
-    """A fitted surrogate that says how much of its data its structure leaves over."""
-
-    @property
-    def unexplained(self) -> Array:
-        """The share of each output's variance that is left to noise and residual, (m,)."""
-        ...
-
-
-def explaining(model: Fitted) -> Explaining | None:
-    """The :class:`Explaining` surrogate in ``model``, or None if there is none."""
-    while isinstance(model, Wrapping) and not isinstance(model, Explaining):
-        model = model.model
-    return model if isinstance(model, Explaining) else None
 
 
 def neighbours(

@@ -11,16 +11,17 @@ Notation: q the batch, n evaluations, m objectives, d variables.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 
 from neuropareto.acquisition import History, Utility
 from neuropareto.archive import Archive, Indices
+from neuropareto.assessment import NearlyAll, assessed
 from neuropareto.candidates import Candidates, RankConditioned, Several, SurrogateDescent
 from neuropareto.classifier import FittedClassifier
 from neuropareto.exploration import Exploration, Neighbours, spread
-from neuropareto.moves import LEAST_SIGNAL, Wrapping
+from neuropareto.moves import LEAST_SIGNAL
 from neuropareto.past import Past
 from neuropareto.selection import Composite, MeanGain, Selection, gathered, split
 from neuropareto.space import Array
@@ -30,26 +31,6 @@ from neuropareto.viability import Learnt, Viability
 
 # No row of a batch.
 NOBODY: Indices = np.empty(0, dtype=np.int64)
-
-
-@runtime_checkable
-class Assessed(Protocol):
-    """A fitted surrogate that says how well it explains its data."""
-
-    @property
-    def signal(self) -> Array:
-        """The evidence against pure noise of each output, in nats for each row, (m,)."""
-        ...
-
-    @property
-    def density(self) -> Array:
-        """The leave-one-out log density of each output, (m,)."""
-        ...
-
-    @property
-    def unexplained(self) -> Array:
-        """The share of each output's variance that is left to noise and residual, (m,)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +96,9 @@ class SecondOpinion:
     gains of the first and the second model's points among the last ``recent``, with a made-up one of
     average gain for each (a = b where nothing was gained), and v is the second model's :func:`weight`
     in a mixture of both forecasts. A first model that explains all outputs with a leave-one-out log
-    density above ``satisfied`` is not doubted, unless it was before; nor is one whose structure leaves
-    less than ``leftover`` of every output's variance unexplained (decision D-85). And where it finds
-    nothing but noise there is no second opinion either: its descents would go to the ends of
-    meaningless slopes.
+    density above ``satisfied`` is not doubted, unless it was before; nor is one that explains nearly
+    ``everything`` (decision D-85). And where it finds nothing but noise there is no second opinion
+    either: its descents would go to the ends of meaningless slopes.
     """
 
     surrogate: Surrogate = ExactGP()
@@ -131,7 +111,7 @@ class SecondOpinion:
     most: float = 0.7
     inertia: float = 5.0
     satisfied: float = 2.0
-    leftover: float = 5e-3
+    everything: NearlyAll = NearlyAll()
 
     def joined(
         self,
@@ -146,10 +126,10 @@ class SecondOpinion:
         rng: np.random.Generator,
     ) -> SharedBatch:
         """The batch with points of the plain GP; as it is if that cannot be fitted."""
-        first = _assessed(model)
+        first = assessed(model)
         if first is None or first.signal.min() < LEAST_SIGNAL:
             return SharedBatch(U, NOBODY, kept)
-        if first.unexplained.max() < self.leftover:
+        if self.everything.by(first):
             return SharedBatch(U, NOBODY, kept)
         if not len(kept) and first.density.min() > self.satisfied:
             return SharedBatch(U, NOBODY, kept)
@@ -233,9 +213,3 @@ def weight(forecasts: Array, scale: Array, inertia: float, start: float) -> floa
     size = np.maximum(np.square(y - s).sum(axis=1) + apart, 1e-300)
     above = (((y - s) * (e - s)).sum(axis=1) / size).sum() + inertia * start
     return float(np.clip(above / ((apart / size).sum() + inertia), 0.0, 1.0))
-
-
-def _assessed(model: Fitted) -> Assessed | None:
-    while isinstance(model, Wrapping) and not isinstance(model, Assessed):
-        model = model.model
-    return model if isinstance(model, Assessed) else None
