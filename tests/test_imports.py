@@ -17,7 +17,7 @@ LAYERS = [
     ("decided", {"variation", "candidates", "screening", "acquisition", "selection", "moves", "goals",
                  "exploration", "viability", "assessment"}),
     ("runs", {"algorithm", "neuropareto", "past", "retreat", "second", "stages", "ablations", "nsga2",
-              "optimizer", "result", "minimize", "study"}),
+              "optimizer", "result", "minimize", "study", "threads"}),
     ("measured", {"problems", "peers", "bench", "analysis", "testing", "algorithms"}),
     ("reached", {"cli", "commands", "plots", "report", "demo", "__init__"}),
 ]  # fmt: skip

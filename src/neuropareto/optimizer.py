@@ -3,7 +3,8 @@
 The only mutable object of the core. It owns the border between the user's units and the unit
 cube, the start design, the pending points, and the memory that an algorithm wants back. Because
 every algorithm runs behind it, comparisons share start design, seeds, bounds and bookkeeping.
-The same seed and the same tells give the same asks, bit for bit on the same machine.
+The same seed and the same tells give the same asks, bit for bit on the same kind of processor,
+however many cores it has.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from neuropareto.memory import Memory
 from neuropareto.problem import signs
 from neuropareto.randomness import Streams, stream
 from neuropareto.space import Array, Space, SpaceLike, numbers
+from neuropareto.threads import one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,9 +161,10 @@ class Optimizer:
         self._rounds += 1
         streams = Streams(self.seed, self._rounds)
         pending = np.array(list(self._open_unit.values())).reshape(-1, self.space.d)
-        proposal = self.algorithm.propose(
-            self.archive, n, pending=pending, memory=self.memory, rng=streams
-        )
+        with one_thread():
+            proposal = self.algorithm.propose(
+                self.archive, n, pending=pending, memory=self.memory, rng=streams
+            )
         self.memory = proposal.memory
         X, n_repeated = self._without_repeats(_checked(proposal, n, self.space.d), streams)
         self._register(X)
