@@ -18,7 +18,10 @@ from threadpoolctl import ThreadpoolController
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Inside, BLAS, OpenMP and torch use one thread in this process; afterwards as many as before."""
+    """Inside, BLAS, OpenMP and torch use one thread in this process; afterwards as many as before.
+
+    What other Python threads of the process compute meanwhile does so, too.
+    """
     torch = sys.modules.get("torch")  # who has not imported it does not wait for it here
     before = torch.get_num_threads() if torch else 1
     with _controller(len(sys.modules)).limit(limits=1):
