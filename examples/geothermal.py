@@ -1,6 +1,6 @@
 """The geothermal case from start to pictures: 300 simulations, then everything one wants to see.
 
-Run: OMP_NUM_THREADS=1 python examples/geothermal.py --output geothermal-output
+Run: python examples/geothermal.py --output geothermal-output
 Add --coarse for 60 m cells (five times faster), --budget 40 for a first look, or another algorithm:
 --algorithm nsga2. The pictures of predictions need an algorithm that predicts.
 """
