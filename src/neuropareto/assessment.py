@@ -7,7 +7,6 @@ Notation: m outputs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from neuropareto.moves import Wrapping
@@ -40,14 +39,3 @@ def assessed(model: Fitted) -> Assessed | None:
     while isinstance(model, Wrapping) and not isinstance(model, Assessed):
         model = model.model
     return model if isinstance(model, Assessed) else None
-
-
-@dataclass(frozen=True)
-class NearlyAll:
-    """Whether a surrogate leaves less than ``leftover`` of every output's variance unexplained."""
-
-    leftover: float = 5e-3
-
-    def by(self, model: Assessed) -> bool:
-        """Whether ``model`` does."""
-        return bool(model.unexplained.max() < self.leftover)

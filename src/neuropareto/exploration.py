@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from neuropareto import pareto
 from neuropareto.archive import Archive
-from neuropareto.assessment import NearlyAll, assessed
+from neuropareto.assessment import assessed
 from neuropareto.goals import reference_beyond
 from neuropareto.space import Array
 from neuropareto.surrogate import NumericalFailure
@@ -144,14 +144,14 @@ class Scatter:
 class ByStructure:
     """``apart`` where the surrogate's structure explains nearly everything, ``near`` elsewhere.
 
-    There a point that differs in all variables teaches about each of them; elsewhere it is far from
-    everything. With constraints, learnt from failures or given, batches stay near: the best points
-    are at an edge.
+    Nearly everything: of no output is a share of the variance above ``limit`` left over. There a point
+    that differs in all variables teaches about each of them; elsewhere it is far from everything. With
+    constraints, learnt from failures or given, batches stay near: the best points are at an edge.
     """
 
     apart: Exploration = Scatter()
     near: Exploration = Neighbours()
-    everything: NearlyAll = NearlyAll()
+    limit: float = 5e-3
 
     def moved(
         self,
@@ -164,7 +164,7 @@ class ByStructure:
     ) -> Array:
         """The batch moved by one of the two."""
         inside = None if archive.c else assessed(model)
-        known = inside is not None and self.everything.by(inside)
+        known = inside is not None and inside.unexplained.max() < self.limit
         rule = self.apart if known else self.near
         return rule.moved(U, archive, model, pending=pending, rng=rng)
 

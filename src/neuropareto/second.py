@@ -17,7 +17,7 @@ import numpy as np
 
 from neuropareto.acquisition import History, Utility
 from neuropareto.archive import Archive, Indices
-from neuropareto.assessment import NearlyAll, assessed
+from neuropareto.assessment import assessed
 from neuropareto.candidates import Candidates, RankConditioned, Several, SurrogateDescent
 from neuropareto.classifier import FittedClassifier
 from neuropareto.exploration import Exploration, Neighbours, spread
@@ -96,9 +96,10 @@ class SecondOpinion:
     gains of the first and the second model's points among the last ``recent``, with a made-up one of
     average gain for each (a = b where nothing was gained), and v is the second model's :func:`weight`
     in a mixture of both forecasts. A first model that explains all outputs with a leave-one-out log
-    density above ``satisfied`` is not doubted, unless it was before; nor is one that explains nearly
-    ``everything`` (decision D-85). And where it finds nothing but noise there is no second opinion
-    either: its descents would go to the ends of meaningless slopes.
+    density above ``satisfied`` is not doubted, unless it was before; nor is one whose structure leaves
+    less than ``leftover`` of every output's variance unexplained (decision D-85). And where it finds
+    nothing but noise there is no second opinion either: its descents would go to the ends of
+    meaningless slopes.
     """
 
     surrogate: Surrogate = ExactGP()
@@ -111,7 +112,7 @@ class SecondOpinion:
     most: float = 0.7
     inertia: float = 5.0
     satisfied: float = 2.0
-    everything: NearlyAll = NearlyAll()
+    leftover: float = 5e-3
 
     def joined(
         self,
@@ -129,7 +130,7 @@ class SecondOpinion:
         first = assessed(model)
         if first is None or first.signal.min() < LEAST_SIGNAL:
             return SharedBatch(U, NOBODY, kept)
-        if self.everything.by(first):
+        if first.unexplained.max() < self.leftover:
             return SharedBatch(U, NOBODY, kept)
         if not len(kept) and first.density.min() > self.satisfied:
             return SharedBatch(U, NOBODY, kept)
