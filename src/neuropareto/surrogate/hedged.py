@@ -23,14 +23,14 @@ from neuropareto.surrogate.structured.record import Record
 
 @dataclass(frozen=True)
 class Hedged:
-    """``structure`` and ``smooth`` in shares learnt from the last ``batches`` of arrivals.
+    """``structure`` and ``smooth`` in shares learnt from the ``recent`` arrivals.
 
     ``inertia`` is the number of made-up rows that the structure forecasts perfectly.
     """
 
     structure: StructuredGP = StructuredGP()
     smooth: ExactGP = ExactGP(iterations=30)
-    batches: int = 3
+    recent: int = 30
     inertia: float = 5.0
 
     def fit(
@@ -41,25 +41,25 @@ class Hedged:
         forecasts = self._forecasts(np.asarray(U), np.asarray(F), warm)
         first = self.structure.fit(U, F, warm=part(warm, "structure"), rng=streams[0])
         second = self.smooth.fit(U, F, warm=part(warm, "smooth"), rng=streams[1])
-        share = earned(np.concatenate([np.empty((0, 3, F.shape[1])), *forecasts]), self.inertia)
-        return FittedHedged(first, second, share, forecasts)
+        return FittedHedged(first, second, earned(forecasts, self.inertia), forecasts)
 
-    def _forecasts(self, U: Array, F: Array, warm: Memory | None) -> list[Array]:
-        """What came and what both models had said, (b, 3, m), for each of the last batches."""
+    def _forecasts(self, U: Array, F: Array, warm: Memory | None) -> Array:
+        """What came and what both models had said, (b, 3, m), the latest last."""
         record = Record.recalled(part(warm, "structure"), U, F, self.structure.variants)
+        nothing = np.empty((0, 3, F.shape[1]))
         if warm is None or record is None or "forecasts" not in warm:
-            return []
+            return nothing
         kept = np.asarray(warm["forecasts"])
-        if kept.shape[1:] != (3, F.shape[1]):
-            return []
-        batches = [b for b in np.split(kept, np.cumsum(warm["sizes"])[:-1]) if len(b)]
+        if kept.shape[1:] != nothing.shape[1:]:
+            return nothing
         n = record.n
         if len(U) > n:
             asis = replace(self.smooth, iterations=0)
             old = asis.fit(U[:n], F[:n], warm=part(warm, "smooth"), rng=np.random.default_rng(0))
             said = record.predicted(U, F, self.structure.points, np.ones(F.shape[1])).mean
-            batches.append(np.stack([F[n:], said, old.posterior(U[n:]).mean], axis=1))
-        return batches[-self.batches :]
+            new = np.stack([F[n:], said, old.posterior(U[n:]).mean], axis=1)
+            kept = np.concatenate([kept, new])
+        return kept[-self.recent :]
 
 
 def earned(forecasts: Array, inertia: float) -> Array:
@@ -83,7 +83,7 @@ class FittedHedged:
     structure: FittedStructuredGP
     smooth: FittedExactGP
     share: Array
-    forecasts: list[Array] = field(repr=False)
+    forecasts: Array = field(repr=False)
 
     def posterior(self, U: Array) -> Posterior:
         """The mixture's mean and variances at ``U`` (n, d)."""
@@ -141,11 +141,8 @@ class FittedHedged:
     @property
     def warm(self) -> Memory:
         """Both models' and the forecasts that the share was learnt from."""
-        m = len(self.share)
-        sizes = np.array([len(b) for b in self.forecasts], dtype=np.int64)
         models = joined({"structure": self.structure.warm, "smooth": self.smooth.warm})
-        kept = np.concatenate([np.empty((0, 3, m)), *self.forecasts])
-        return {**models, "forecasts": kept, "sizes": sizes}
+        return {**models, "forecasts": self.forecasts}
 
     @property
     def notes(self) -> dict[str, object]:

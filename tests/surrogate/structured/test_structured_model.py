@@ -318,11 +318,12 @@ def test_a_model_whose_forecasts_fail_is_trained_again_from_nothing() -> None:
         model = fitted(spec, U, truth(U), before.warm)
         return float(np.abs(model.posterior(V).mean - truth(V)).mean())
 
-    due = replace(QUICK, effort=replace(QUICK.effort, rescan_every=1, corners=False))
+    due = replace(QUICK, effort=replace(QUICK.effort, corners=False))
+    later = replace(QUICK, effort=replace(QUICK.effort, rescan_every=50))
     trusting = replace(due, doubt=np.inf)
     assert error(due) < 0.5 * error(trusting)
     assert fitted(due, U, truth(U), before.warm).modulators[0].index[0] == 5
-    assert error(QUICK) == error(replace(QUICK, doubt=np.inf)), "not in every round"
+    assert error(later) == error(replace(later, doubt=np.inf)), "not in every round"
 
 
 def test_a_model_whose_forecasts_hold_is_not_doubted() -> None:
@@ -339,20 +340,66 @@ def test_a_model_whose_forecasts_hold_is_not_doubted() -> None:
 def test_doubt_looks_at_the_median_of_the_last_ten_forecasts() -> None:
     old, new = np.full((10, 2), 9.0), np.column_stack([np.full(10, 0.5), np.full(10, 4.0)])
     new[:4, 0] = 99.0
-    assert doubtful([old, new], 2, 3.0).tolist() == [False, True]
-    assert doubtful([old, new[:1]], 2, 3.0).tolist() == [True, True]
-    assert doubtful([], 2, 3.0).tolist() == [False, False]
+    assert doubtful(np.concatenate([old, new]), 3.0).tolist() == [False, True]
+    assert doubtful(np.concatenate([old, new[:1]]), 3.0).tolist() == [True, True]
+    assert doubtful(np.empty((0, 2)), 3.0).tolist() == [False, False]
 
 
 def test_the_factor_is_a_quantile_of_recent_scores() -> None:
     rule = Online()
-    assert rule.factor([]) == 3.0
+    assert rule.factor(np.empty(0)) == 3.0
     normal = np.abs(np.random.default_rng(0).normal(size=4000))
-    assert rule.factor([normal]) == pytest.approx(1.0, abs=0.05)
-    four = [2 * normal] * 4
-    assert rule.factor([np.full(9000, 99.0), *four]) == pytest.approx(2.0, abs=0.1)
-    assert rule.factor([np.zeros(5)]) == 0.1 and rule.factor([np.full(5, 1e9)]) == 30.0
-    assert Uncalibrated().factor([np.full(5, 3.0)]) == 1.0
+    assert replace(rule, recent=4000).factor(normal) == pytest.approx(1.0, abs=0.05)
+    late = np.concatenate([np.full(9000, 20.0), np.linspace(0.0, 2.0, 40)])
+    assert rule.factor(late) == pytest.approx(2.0 * 36 / 39 / 1.645, abs=0.01)
+    assert rule.factor(np.zeros(5)) == 0.1 and rule.factor(np.full(5, 1e9)) == 30.0
+    assert Uncalibrated().factor(np.full(5, 3.0)) == 1.0
+
+
+def test_scores_are_remembered_by_evaluations_whatever_the_size_of_batches() -> None:
+    """A model that learnt one point at a time was recalibrated by four scores (D-89)."""
+    U = uniform(60, 4)
+    F = bilinear(U) + np.random.default_rng(5).normal(size=(60, 2))
+    one = fitted(QUICK, U[:20], F[:20])
+    for n in range(21, 61):
+        one = fitted(QUICK, U[:n], F[:n], one.warm)
+    ten = fitted(QUICK, U[:20], F[:20])
+    for n in range(30, 61, 10):
+        ten = fitted(QUICK, U[:n], F[:n], ten.warm)
+    assert len(one.warm["scores"]) == len(ten.warm["scores"]) == 40
+    ratio = np.asarray(one.notes["inflation"]) / np.asarray(ten.notes["inflation"])
+    assert (np.abs(np.log(ratio)) < np.log(2.0)).all()
+
+
+def test_hyper_parameters_are_trained_by_evaluations_whatever_the_size_of_batches() -> None:
+    U = uniform(120, 4)
+    F = bilinear(U)
+    model = fitted(QUICK, U[:100], F[:100])
+    values = [model.warm["0/weight"]]
+    for n in range(101, 121):
+        model = fitted(QUICK, U[:n], F[:n], model.warm)
+        values.append(model.warm["0/weight"])
+    changed = [n for n in range(1, 21) if not np.array_equal(values[n], values[n - 1])]
+    assert changed == [5, 11, 17], "as soon as the data have grown by a twentieth"
+    again = fitted(QUICK, U, F, model.warm)
+    np.testing.assert_array_equal(again.warm["0/weight"], model.warm["0/weight"])
+    known = fitted(QUICK, U[:100], F[:100])
+    with_new = fitted(QUICK, U[:101], F[:101], known.warm)
+    assert (
+        with_new.posterior(U[100:101]).epistemic[0, 0]
+        < known.posterior(U[100:101]).epistemic[0, 0]
+    )
+
+
+def test_memory_from_before_rounds_could_be_of_any_size_is_still_read() -> None:
+    U = uniform(40, 4)
+    F = bilinear(U)
+    warm = dict(fitted(QUICK, U[:30], F[:30]).warm)
+    warm["count"] = np.array([30, 4], dtype=np.int64)
+    warm["batches"] = np.array([10], dtype=np.int64)
+    warm["scores"] = np.ones((10, 2))
+    assert Record.recalled(warm, U, F, QUICK.variants) is not None
+    assert fitted(QUICK, U, F, warm).notes["coverage"] is not None
 
 
 @pytest.mark.slow

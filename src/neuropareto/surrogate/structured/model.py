@@ -29,7 +29,7 @@ from neuropareto.surrogate.structured.points import Points
 from neuropareto.surrogate.structured.recalibration import Online, Recalibration
 from neuropareto.surrogate.structured.record import Record
 from neuropareto.surrogate.structured.restarts import unexplained
-from neuropareto.surrogate.structured.training import Effort, Hints, Trained, Variant
+from neuropareto.surrogate.structured.training import Due, Effort, Hints, Trained, Variant
 from neuropareto.surrogate.structured.warp import Units
 
 
@@ -41,8 +41,8 @@ class StructuredGP:
     modulators are natural); a later one is tried only while the leave-one-out log density stays
     under ``satisfied`` and taken if it is higher by ``margin``. Hyper-parameters see ``rows``
     evaluations, the posterior conditions on ``points``: the latest half, the rest spread evenly.
-    A model whose last forecasts were off by more than ``doubt`` standard deviations (median) meets
-    a rival trained from nothing whenever a full rescan is due, and the higher density stays
+    A model whose last ten forecasts were off by more than ``doubt`` standard deviations (median)
+    meets a rival trained from nothing whenever a full rescan is due, and the higher density stays
     (decision D-71).
     """
 
@@ -63,20 +63,19 @@ class StructuredGP:
         U, F = check_data(U, F)
         record = Record.recalled(warm, U, F, self.variants)
         old = record.trained if record is not None else None
-        scores = [] if record is None else record.scores(U, F, self.points)
-        wrong = doubtful(scores, F.shape[1], self.doubt)
+        scores = np.empty((0, F.shape[1])) if record is None else record.scores(U, F, self.points)
+        due = self.effort.due(len(U), None if record is None else record.looked)
+        wrong = doubtful(scores, self.doubt)
         models: list[Trained] = []
         for j in range(F.shape[1]):
             hints = Hints.of((*models, *(old or ())[j + 1 :]))
             start = None if old is None else old[j]
-            model = self._trained(U, F[:, j], F.shape[1], start, hints, record, bool(wrong[j]))
+            model = self._trained(U, F[:, j], F.shape[1], start, hints, due, bool(wrong[j]))
             models.append(model)
-        factors = np.array(
-            [self.recalibration.factor([z[:, j] for z in scores]) for j in range(F.shape[1])]
-        )
+        factors = np.array([self.recalibration.factor(z) for z in scores.T])
         conditioned = tuple(_conditioned(t, U, F[:, j], self.points) for j, t in enumerate(models))
         covered = None if record is None else record.coverage(U, F, self.points)
-        kept = Record.of(U, F, tuple(models), factors, scores[-4:], record, self.variants)
+        kept = Record.of(U, F, tuple(models), factors, scores, due.looked, self.variants)
         signal = np.array([self._signal(t, U, F[:, j]) for j, t in enumerate(models)])
         return FittedStructuredGP(conditioned, factors, signal, kept, covered)
 
@@ -101,7 +100,7 @@ class StructuredGP:
         m: int,
         old: Trained | None,
         hints: Hints,
-        record: Record | None,
+        due: Due,
         doubted: bool,
     ) -> Trained:
         seen = even_subsample(len(U), self.rows)
@@ -111,10 +110,12 @@ class StructuredGP:
             old.kernel.modulation.J or not self.effort.modulators or Units.of(y).constant
         )
         variants = self.few if m <= 2 else self.many
-        if old is None or record is None or not started:
+        if old is None or not started:
             return self._afresh(variants, X, y, hints)
-        kept = training.retrained(old, X, y, hints, self.effort, record.round)
-        if not doubted or record.round % self.effort.rescan_every or Units.of(y).constant:
+        if not due.steps:
+            return old
+        kept = training.retrained(old, X, y, hints, self.effort, rescan=due.rescan)
+        if not doubted or not due.rescan or Units.of(y).constant:
             return kept
         rival = self._afresh(variants, X, y, hints)
         return rival if _density(rival, X, y) > _density(kept, X, y) else kept
@@ -131,14 +132,14 @@ class StructuredGP:
         return best
 
 
-def doubtful(scores: list[Array], m: int, limit: float) -> npt.NDArray[np.bool_]:
+def doubtful(scores: Array, limit: float) -> npt.NDArray[np.bool_]:
     """Whether the last forecasts of each output were off by more than ``limit`` deviations, (m,).
 
-    By the median |z| of the last ten (fewer if there are no more); ``scores`` are |z| (b, m) of
-    each batch.
+    By the median |z| of the last ten (fewer if there are no more); ``scores`` are |z| (b, m).
     """
-    recent = np.concatenate([np.empty((0, m)), *scores])[-10:]
-    return np.median(recent, axis=0) > limit if len(recent) else np.zeros(m, dtype=np.bool_)
+    if not len(scores):
+        return np.zeros(scores.shape[1], dtype=np.bool_)
+    return np.asarray(np.median(scores[-10:], axis=0) > limit)
 
 
 def _density(model: Trained, X: Points, y: Array) -> float:

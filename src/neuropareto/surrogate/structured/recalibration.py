@@ -2,8 +2,8 @@
 
 Proposals are chosen where the model is optimistic, so its raw uncertainty is too small there. The
 last round's model is rebuilt from its stored hyper-parameters, asked about the rows that arrived
-since, and the standard deviation is multiplied by a quantile of the |z|-scores of recent batches.
-Decision D-61.
+since, and the standard deviation is multiplied by a quantile of the latest |z|-scores, counted by
+evaluations: batches may have any size (decisions D-61, D-89).
 Paper: section "Calibration" asks for calibrated uncertainty and leaves the surrogate's open.
 """
 
@@ -21,8 +21,8 @@ from neuropareto.space import Array
 class Recalibration(Protocol):
     """A rule for the factor on the epistemic standard deviation."""
 
-    def factor(self, batches: list[Array]) -> float:
-        """The factor from |z|-scores, one array for each earlier batch, the latest last."""
+    def factor(self, z: Array) -> float:
+        """The factor from the |z|-scores (n,) of earlier proposals, the latest last."""
         ...
 
 
@@ -42,32 +42,30 @@ def conformal_factor(z: Array, level: float = 0.9) -> float:
 
 @dataclass(frozen=True)
 class Online:
-    """The conformal factor of the last ``batches``, within [low, high]; ``first`` before any.
+    """The conformal factor of the last ``recent`` scores, within [low, high]; ``first`` before any.
 
     The first proposals are the points that look best to a model which has never been corrected:
     less than half of their 90 % intervals hold, hence ``first``.
     """
 
     level: float = 0.9
-    batches: int = 4
+    recent: int = 40
     first: float = 3.0
     low: float = 0.1
     high: float = 30.0
 
-    def factor(self, batches: list[Array]) -> float:
+    def factor(self, z: Array) -> float:
         """The factor for the next proposals."""
-        recent = [b for b in batches if len(b)][-self.batches :]
-        if not recent:
+        if not len(z):
             return self.first
-        return float(
-            np.clip(conformal_factor(np.concatenate(recent), self.level), self.low, self.high)
-        )
+        factor = conformal_factor(z[-self.recent :], self.level)
+        return float(np.clip(factor, self.low, self.high))
 
 
 @dataclass(frozen=True)
 class Uncalibrated:
     """The model's own uncertainty."""
 
-    def factor(self, batches: list[Array]) -> float:
+    def factor(self, z: Array) -> float:
         """1."""
         return 1.0

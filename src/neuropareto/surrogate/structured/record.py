@@ -24,20 +24,25 @@ from neuropareto.surrogate.structured.corners import Corners
 from neuropareto.surrogate.structured.evidence import Evidence
 from neuropareto.surrogate.structured.parameters import vector
 from neuropareto.surrogate.structured.points import Points
-from neuropareto.surrogate.structured.training import Trained, Variant
+from neuropareto.surrogate.structured.training import Looked, Trained, Variant
 
 NOMINAL_Z = 1.6448536269514722  # two-sided 90 %
+_KEPT = 100  # scores that a later round may ask for
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """The state after a fit to ``n`` rows; ``factors`` (m,) the recalibration it worked with."""
+    """The state after a fit to ``n`` rows; ``factors`` (m,) the recalibration it worked with.
+
+    ``looked`` is when hyper-parameters were last trained, ``earlier`` are the |z|-scores (b, m) of the
+    latest proposals.
+    """
 
     trained: tuple[Trained, ...]
     n: int
-    round: int
+    looked: Looked
     factors: Array
-    earlier: list[Array]
+    earlier: Array
     memory: Memory
 
     @classmethod
@@ -47,35 +52,34 @@ class Record:
         F: Array,
         trained: tuple[Trained, ...],
         factors: Array,
-        scores: list[Array],
-        last: Record | None,
+        scores: Array,
+        looked: Looked,
         variants: Sequence[Variant],
     ) -> Record:
-        """The record of a fit; ``scores`` are |z| (b, m), one array for each earlier batch.
+        """The record of a fit; the latest of the ``scores``, |z| (b, m), are kept.
 
         ``variants`` are the beliefs among which the fit could choose, in a fixed order.
         """
-        round = 1 if last is None else last.round + 1
-        m = F.shape[1]
-        sizes = np.array([len(z) for z in scores], dtype=np.int64)
+        kept = scores[-_KEPT:]
         state: dict[str, npt.NDArray[Any]] = {
             "mark": _mark(U, F),
-            "count": np.array([len(U), round], dtype=np.int64),
+            "count": np.array([len(U), looked.steps, looked.rescan], dtype=np.int64),
             "factors": factors,
-            "scores": np.concatenate([np.empty((0, m)), *scores]),
-            "batches": sizes,
+            "scores": kept,
         }
         outputs = {str(j): _stored(t, variants) for j, t in enumerate(trained)}
-        return cls(trained, len(U), round, factors, scores, state | joined(outputs))
+        memory = state | joined(outputs)
+        return cls(trained, len(U), looked, factors, kept, memory)
 
     @classmethod
     def recalled(
         cls, warm: Memory | None, U: Array, F: Array, variants: Sequence[Variant]
     ) -> Record | None:
         """The record in ``warm``, or None if it is not about the first rows of this data."""
-        if warm is None or not {"mark", "count", "factors", "scores", "batches"} <= set(warm):
+        if warm is None or not {"mark", "count", "factors", "scores"} <= set(warm):
             return None
-        n, round = (int(v) for v in warm["count"])
+        # Studies of before D-89 stored two numbers, of which the second counted rounds.
+        n, steps, rescan, *_ = (*(int(v) for v in warm["count"]), 0)
         m = F.shape[1]
         mark = np.asarray(warm["mark"])
         if n > len(U) or mark.shape != (3 + m,) or mark[0] != U.shape[1]:
@@ -86,9 +90,9 @@ class Record:
         found = tuple(t for t in restored if t is not None)
         if len(found) < m:
             return None
-        scores = np.split(np.asarray(warm["scores"]), np.cumsum(warm["batches"])[:-1])
-        earlier = [z for z in scores if len(z)]
-        return cls(found, n, round, np.asarray(warm["factors"]), earlier, warm)
+        scores = np.asarray(warm["scores"])
+        factors = np.asarray(warm["factors"])
+        return cls(found, n, Looked(steps, rescan), factors, scores, warm)
 
     def predicted(self, U: Array, F: Array, points: int, factors: Array) -> Posterior:
         """What the recorded model says about the rows after its own."""
@@ -99,12 +103,13 @@ class Record:
         )
         return posterior(models, factors, U[self.n :])
 
-    def scores(self, U: Array, F: Array, points: int) -> list[Array]:
-        """|z| (b, m) of earlier batches and, last, of the rows that arrived since the record."""
+    def scores(self, U: Array, F: Array, points: int) -> Array:
+        """|z| (b, m) of earlier proposals and, last, of the rows that arrived since the record."""
         if len(U) == self.n:
             return self.earlier
         raw = self.predicted(U, F, points, np.ones(F.shape[1]))
-        return [*self.earlier, np.abs(F[self.n :] - raw.mean) / np.sqrt(raw.variance)]
+        new = np.abs(F[self.n :] - raw.mean) / np.sqrt(raw.variance)
+        return np.concatenate([self.earlier, new])
 
     def coverage(self, U: Array, F: Array, points: int) -> float | None:
         """The share of new values inside the recorded model's recalibrated 90 % intervals."""

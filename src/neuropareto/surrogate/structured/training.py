@@ -60,12 +60,32 @@ class Rough:
 
 
 @dataclass(frozen=True)
+class Looked:
+    """How many evaluations there were at the last warm ``steps`` and at the last full ``rescan``."""
+
+    steps: int
+    rescan: int
+
+
+@dataclass(frozen=True)
+class Due:
+    """Whether a fit takes warm ``steps`` and a full ``rescan``; ``looked`` is what it leaves behind."""
+
+    steps: bool
+    rescan: bool
+    looked: Looked
+
+
+@dataclass(frozen=True)
 class Effort:
     """Steps of L-BFGS: additive stage, first modulated stage, last stage, and a warm start.
 
     At most ``modulators`` variables modulate; ``waves`` lets periodic curves be looked for, fully
-    every ``rescan_every`` rounds; ``corners`` lets corners be looked for until they are found (decision
-    D-83); ``rough`` says when a single rough variable is.
+    every ``rescan_every`` evaluations; ``corners`` lets corners be looked for until they are found (decision
+    D-83); ``rough`` says when a single rough variable is. Warm steps are taken every ``retrain_every``
+    evaluations, or as soon as the data have grown by a share ``grown``; in between, a fit only
+    conditions on what is new, so that rounds of single points cost little more in all than rounds
+    of ten (decision D-89).
     """
 
     additive: int = 25
@@ -73,10 +93,21 @@ class Effort:
     last: int = 50
     warm: int = 18
     modulators: int = 6
-    rescan_every: int = 3
+    rescan_every: int = 30
+    retrain_every: int = 10
+    grown: float = 0.05
     waves: bool = True
     corners: bool = True
     rough: Rough = Rough()
+
+    def due(self, n: int, looked: Looked | None) -> Due:
+        """What a fit to ``n`` evaluations has to do; None if there was none before."""
+        if looked is None:
+            return Due(True, True, Looked(n, n))
+        steps = n - looked.steps >= min(self.retrain_every, self.grown * looked.steps)
+        rescan = steps and n - looked.rescan >= self.rescan_every
+        now = Looked(n if steps else looked.steps, n if rescan else looked.rescan)
+        return Due(steps, rescan, now)
 
 
 @dataclass(frozen=True)
@@ -240,23 +271,22 @@ def _best(evidence: Evidence, starts: Sequence[Values], y: Array, steps: int) ->
 
 
 def retrained(
-    old: Trained, X: Points, y: Array, hints: Hints, effort: Effort, round: int
+    old: Trained, X: Points, y: Array, hints: Hints, effort: Effort, *, rescan: bool
 ) -> Trained:
-    """Hyper-parameters from the last round's, by a few steps and the restarts that are due."""
+    """Hyper-parameters from the last round's, by a few steps; with a ``rescan`` all restarts."""
     units = Units.of(y)
     if units.constant:
         return old
     evidence = Evidence(old.kernel, X, units.scaled(y), old.variant.warped)
     P = restarts.output_warp(evidence, evidence.table.start(old.P))
     restless = restarts.unexplained(P) > _RESTLESS
-    due = round % effort.rescan_every == 0
-    if restless and due and old.kernel.modulation.J:
+    if restless and rescan and old.kernel.modulation.J:
         P = restarts.rough_modulator(evidence, P)
-    if effort.waves and restless and (due or hints.frequencies):
+    if effort.waves and restless and (rescan or hints.frequencies):
         new = [
             h for h in hints.frequencies if old.frequency is None or abs(h - old.frequency) > 0.2
         ]
-        evidence, P = restarts.frequency(evidence, P, new, full=due)
+        evidence, P = restarts.frequency(evidence, P, new, full=rescan)
     # On another scale of the output the old values are a poor start.
     moved = abs(float(P["output_warp"] - old.P["output_warp"])) > 1.0
     P, _ = evidence.improved(P, effort.last if moved else effort.warm)
