@@ -81,11 +81,10 @@ class Effort:
     """Steps of L-BFGS: additive stage, first modulated stage, last stage, and a warm start.
 
     At most ``modulators`` variables modulate; ``waves`` lets periodic curves be looked for, fully
-    every ``rescan_every`` evaluations; ``corners`` lets corners be looked for until they are found (decision
-    D-83); ``rough`` says when a single rough variable is. Warm steps are taken every ``retrain_every``
-    evaluations, or as soon as the data have grown by a share ``grown``; in between, a fit only
-    conditions on what is new, so that rounds of single points cost little more in all than rounds
-    of ten (decision D-89).
+    every ``rescan_every`` evaluations; ``corners`` lets corners be looked for until they are found
+    (decision D-83); ``rough`` says when a single rough variable is. Warm steps are taken every
+    ``retrain_every`` evaluations, or as soon as the data have grown by a share ``grown``; in between,
+    a fit only conditions on what is new: training goes by evaluations, not by rounds (decision D-89).
     """
 
     additive: int = 25
