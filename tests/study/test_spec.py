@@ -140,6 +140,33 @@ def test_an_outsider_is_described_and_never_built() -> None:
     assert not matches(NSGA2(), described)
 
 
+def test_fields_that_counted_rounds_are_read_as_evaluations() -> None:
+    """Studies of before decision D-89 must open: their specs name rounds of ten."""
+    from neuropareto import NeuroPareto
+    from neuropareto.ablations import INGREDIENTS
+
+    old = {"recent": "batches", "rescan_after": "rescan_every"}
+    fewer = {"retrain_every", "grown"}
+
+    def before(described: Any) -> Any:
+        if isinstance(described, list):
+            return [before(v) for v in described]
+        if not isinstance(described, dict):
+            return described
+        fields = {k: before(v) for k, v in described.items()}
+        if described.get("class", "").rpartition(":")[2] in ("Online", "Hedged", "Effort"):
+            inner = {k: v for k, v in fields["fields"].items() if k not in fewer}
+            fields["fields"] = {
+                old.get(k, k): v // 10 if k in old else v for k, v in inner.items()
+            }
+        return fields
+
+    for algorithm in (NeuroPareto(), INGREDIENTS["with-hedge"]()):
+        stored = before(_through_json(describe(algorithm)))
+        assert '"rescan_every": 3' in json.dumps(stored) and '"batches": 4' in json.dumps(stored)
+        assert build(stored) == algorithm and matches(algorithm, stored)
+
+
 def test_a_field_that_got_a_default_later_still_matches() -> None:
     described = describe(NSGA2())
     del described["fields"]["p_crossover"]

@@ -33,6 +33,13 @@ _STAGES = frozenset(
 )  # fmt: skip
 _CLASS = re.compile(r"neuropareto\.(([a-z][a-z0-9_]*)(?:\.[a-z][a-z0-9_]*)*):([A-Za-z]\w*)", re.A)
 _DTYPE = re.compile(r"[<>|][biuf]\d{1,2}", re.A)
+# Fields of older files that counted rounds, of ten evaluations, and the ones that count evaluations
+# in their place (decision D-89).
+_COUNTED_ROUNDS = {
+    "neuropareto.surrogate.structured.training:Effort": ("rescan_every", "rescan_after"),
+    "neuropareto.surrogate.structured.recalibration:Online": ("batches", "recent"),
+    "neuropareto.surrogate.hedged:Hedged": ("batches", "recent"),
+}
 
 
 # -- values --
@@ -112,6 +119,9 @@ def matches(algorithm: Algorithm, stored: Mapping[str, Any]) -> bool:
 def _built(name: str, fields: Mapping[str, Any]) -> Any:
     kind = _known_class(name)
     given = {str(k): build(v) for k, v in fields.items()}
+    rounds, evaluations = _COUNTED_ROUNDS.get(name, ("", ""))
+    if isinstance(given.get(rounds), int):
+        given[evaluations] = 10 * given.pop(rounds)
     try:
         return kind(**given)
     except (TypeError, ValueError) as error:

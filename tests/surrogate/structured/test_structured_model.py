@@ -319,7 +319,7 @@ def test_a_model_whose_forecasts_fail_is_trained_again_from_nothing() -> None:
         return float(np.abs(model.posterior(V).mean - truth(V)).mean())
 
     due = replace(QUICK, effort=replace(QUICK.effort, corners=False))
-    later = replace(QUICK, effort=replace(QUICK.effort, rescan_every=50))
+    later = replace(QUICK, effort=replace(QUICK.effort, rescan_after=50))
     trusting = replace(due, doubt=np.inf)
     assert error(due) < 0.5 * error(trusting)
     assert fitted(due, U, truth(U), before.warm).modulators[0].index[0] == 5
@@ -329,7 +329,7 @@ def test_a_model_whose_forecasts_fail_is_trained_again_from_nothing() -> None:
 def test_a_model_whose_forecasts_hold_is_not_doubted() -> None:
     U = uniform(90, 12)
     before = fitted(QUICK, U[:80], bilinear(U[:80]))
-    due = replace(QUICK, effort=replace(QUICK.effort, rescan_every=1))
+    due = replace(QUICK, effort=replace(QUICK.effort, rescan_after=1))
     models = [
         fitted(spec, U, bilinear(U), before.warm) for spec in (due, replace(due, doubt=np.inf))
     ]

@@ -81,7 +81,7 @@ class Effort:
     """Steps of L-BFGS: additive stage, first modulated stage, last stage, and a warm start.
 
     At most ``modulators`` variables modulate; ``waves`` lets periodic curves be looked for, fully
-    every ``rescan_every`` evaluations; ``corners`` lets corners be looked for until they are found
+    every ``rescan_after`` evaluations; ``corners`` lets corners be looked for until they are found
     (decision D-83); ``rough`` says when a single rough variable is. Warm steps are taken every
     ``retrain_every`` evaluations, or as soon as the data have grown by a share ``grown``; in between,
     a fit only conditions on what is new: training goes by evaluations, not by rounds (decision D-89).
@@ -92,7 +92,7 @@ class Effort:
     last: int = 50
     warm: int = 18
     modulators: int = 6
-    rescan_every: int = 30
+    rescan_after: int = 30
     retrain_every: int = 10
     grown: float = 0.05
     waves: bool = True
@@ -104,7 +104,7 @@ class Effort:
         if looked is None:
             return Due(True, True, Looked(n, n))
         steps = n - looked.steps >= min(self.retrain_every, self.grown * looked.steps)
-        rescan = steps and n - looked.rescan >= self.rescan_every
+        rescan = steps and n - looked.rescan >= self.rescan_after
         now = Looked(n if steps else looked.steps, n if rescan else looked.rescan)
         return Due(steps, rescan, now)
 
