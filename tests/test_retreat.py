@@ -288,6 +288,26 @@ def test_with_neighbours_the_steps_gain(seed: int) -> None:
     assert guided > blind > pareto.hypervolume(archive.front, worst)
 
 
+def test_single_steps_follow_mean_and_draws_in_turn() -> None:
+    archive = near_archive(12, radius=0.2)
+    local, _, _ = local_of(archive, radius=0.2)
+    model = ExactGP().fit(local.U, local.outputs, warm=None, rng=np.random.default_rng(0))
+    grown = [archive]
+    for i in range(3):
+        grown.append(grown[-1].extended(np.full((1, D), 0.1 * i), archive.F.max(axis=0)[None]))
+    steps = np.array(
+        [
+            [
+                chosen(model, local, a, archive.front, 1, rng=np.random.default_rng(s))
+                for a in grown
+            ]
+            for s in range(5)
+        ]
+    )
+    assert np.array_equal(steps[:, :2], steps[:, 2:])
+    assert not np.array_equal(steps[:, 0], steps[:, 1])
+
+
 def test_descents_lead_down() -> None:
     local, low, high = local_of(near_archive())
     model = ExactGP().fit(local.U, local.outputs, warm=None, rng=np.random.default_rng(0))

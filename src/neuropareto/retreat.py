@@ -262,7 +262,7 @@ def chosen(
     *,
     rng: np.random.Generator,
 ) -> Array:
-    """q different points (q, d) of the trust region: by the mean and by draws, in turn.
+    """q different points (q, d) of the trust region: by the mean and by draws, in turn over rounds.
 
     Each has the largest hypervolume gain over ``front`` (k, m) and the points before it, if its
     constraints hold; where nothing gains, the smallest :func:`neuropareto.screening.margin`.
@@ -273,7 +273,7 @@ def chosen(
     free = np.ones(len(V), dtype=np.bool_)
     rows: list[int] = []
     for i in range(q):
-        belief = draws[i] if i % 2 else mean
+        belief = draws[i] if (len(archive) + i) % 2 else mean
         gain = pareto.improvement(belief[:, :m], front, worst) * (belief[:, m:] <= 0).all(axis=1)
         score = gain if gain[free].max() > 0 else -margin(belief[:, :m], archive)
         rows.append(int(np.argmax(np.where(free, score, -np.inf))))
