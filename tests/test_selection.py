@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import norm
 
 from neuropareto import pareto
@@ -13,10 +15,12 @@ from neuropareto.selection import (
     Daring,
     ExpectedGain,
     MeanGain,
+    Planned,
     gathered,
     scaled,
     split,
     stalled,
+    turns,
 )
 from neuropareto.space import Array
 from neuropareto.surrogate.contract import Posterior
@@ -186,6 +190,45 @@ def test_single_proposals_dare_as_often_as_batches() -> None:
     archives = [Archive.of(np.zeros((n, 1)), np.tile([[0.7, 0.7]], (n, 1))) for n in range(2, 42)]
     assert sum(dared(s, 1, archive, share=0.1) == [5] for archive in archives) == 4
     assert dared(s, 3, share=0.0) == choose(s, 3)
+
+
+def planned(n: int, q: int, pending: int = 0) -> list[int]:
+    """What is chosen, after n evaluations, of candidates whose greedy order is 0, 1, 2, ..."""
+    archive = Archive.of(np.zeros((n, 1)), np.full((n, 2), 9.0))
+    mean = np.linspace(1.0, 2.0, 30)[:, None] * np.ones(2)
+    s = signals(mean)
+    rows = Planned(Composite(hypervolume=0.0, diversity=0.0, information=0.0), plan=10).choose(
+        s, nothing(30), archive, q, pending=np.full((pending, 2), 9.0), feasibility=np.ones(30)
+    )
+    return [int(r) for r in rows]
+
+
+def test_ten_single_proposals_take_the_ten_places_of_a_plan() -> None:
+    assert sorted(planned(n, 1)[0] for n in range(100, 110)) == list(range(10))
+
+
+def test_half_a_batch_is_every_second_place_of_the_plan() -> None:
+    assert sorted((planned(100, 5), planned(105, 5))) == [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]
+
+
+@pytest.mark.parametrize("q", [10, 12])
+def test_a_whole_batch_is_the_inner_choice(q: int) -> None:
+    assert planned(103, q) == list(range(q))
+
+
+def test_points_under_evaluation_are_members_of_the_plan_already() -> None:
+    assert {planned(n, 1, pending=7)[0] for n in range(100, 110)} == {0, 1, 2}
+    assert planned(100, 1, pending=12) == [0]
+
+
+@given(st.integers(0, 500), st.integers(1, 30), st.integers(1, 30))
+def test_everybody_gets_a_turn(n: int, q: int, more: int) -> None:
+    size = q + more
+    rows = turns(n, q, size)
+    assert len(rows) == len(set(rows.tolist())) == q
+    assert q == 1 or np.ptp(np.diff(rows)) <= 1
+    taken = np.bincount(np.concatenate([turns(n + i, q, size) for i in range(size)]))
+    assert (taken == q).all() and len(taken) == size
 
 
 def test_split_takes_constraints_and_pending_points_apart() -> None:

@@ -22,7 +22,7 @@ from neuropareto.neuropareto import NeuroPareto
 from neuropareto.retreat import Steadfast
 from neuropareto.screening import KeepAll
 from neuropareto.second import Alone
-from neuropareto.selection import Daring, ExpectedGain
+from neuropareto.selection import Daring, ExpectedGain, Planned
 from neuropareto.surrogate import (
     Coregional,
     DeepGP,
@@ -115,7 +115,8 @@ INGREDIENTS: Mapping[str, Callable[[], NeuroPareto]] = {
     "without-variation": _with_candidates(Slides(_BOTH)),
     "without-exploration": lambda: replace(NeuroPareto(), exploration=Unmoved()),
     "without-scatter": lambda: replace(NeuroPareto(), exploration=Neighbours()),
-    "without-daring": lambda: replace(NeuroPareto(), selection=Daring(share=0.0)),
+    "without-daring": lambda: replace(NeuroPareto(), selection=Planned(Daring(share=0.0))),
+    "without-plan": lambda: replace(NeuroPareto(), selection=Daring()),
     "without-doubt": _structured(doubt=math.inf),
     "without-viability": lambda: replace(NeuroPareto(), viability=Unguarded()),
     "without-retreat": lambda: replace(NeuroPareto(), retreat=Steadfast()),

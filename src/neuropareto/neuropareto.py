@@ -31,10 +31,10 @@ from neuropareto.screening import Screening, TwoStage
 from neuropareto.second import Alone, Second, SecondOpinion
 from neuropareto.selection import (
     Composite,
-    Daring,
     Estimate,
     ExpectedGain,
     MeanGain,
+    Planned,
     Selection,
     gathered,
     split,
@@ -59,7 +59,7 @@ class NeuroPareto:
     )
     screening: Screening = TwoStage(n_screen=2500, k=250, penalty=0.0, hopeful=50, proxy=None)
     estimate: Estimate = MeanGain()
-    selection: Selection = Daring()
+    selection: Selection = Planned()
     exploration: Exploration = ByStructure()
     viability: Viability = Learnt()
     retreat: Retreat = TrustRegion()

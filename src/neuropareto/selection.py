@@ -181,6 +181,50 @@ class Daring:
         return rows
 
 
+@dataclass(frozen=True)
+class Planned:
+    """Of a whole batch of ``plan`` points that ``inner`` would choose, the q whose turn it is.
+
+    The members of a batch differ, because each counts what the others gain. Points proposed one by one
+    do not: each is the greediest, and where a model is wrong in one place the search never leaves it.
+    So a small batch is a part of a larger one, planned anew each time: every plan / q th member, in
+    turn, such that ``plan`` evaluations in a row take one from each place of the plan. Points
+    under evaluation are members already. With q of at least ``plan`` nothing changes. Decision D-90.
+    """
+
+    inner: Selection = Daring()
+    plan: int = 10
+
+    def choose(
+        self,
+        signals: Signals,
+        utility: Utility,
+        archive: Archive,
+        q: int,
+        *,
+        pending: Array,
+        feasibility: Array,
+    ) -> Indices:
+        """q rows of the plan; all of it where it is no longer."""
+        rows = self.inner.choose(
+            signals,
+            utility,
+            archive,
+            max(q, self.plan - len(pending)),
+            pending=pending,
+            feasibility=feasibility,
+        )
+        if len(rows) <= q:
+            return rows
+        return rows[turns(len(archive) + len(archive.failed) + len(pending), q, len(rows))]
+
+
+def turns(n: int, q: int, size: int) -> Indices:
+    """The q of ``size`` places whose turn it is after n evaluations, as far apart as can be."""
+    steps = (np.arange(size + 1) * q + n % size) // size
+    return np.flatnonzero(np.diff(steps) > 0)
+
+
 def stalled(archive: Archive, least: float, last: int = 20) -> bool:
     """Whether the ``last`` evaluations brought less than a share ``least`` of the hypervolume.
 
