@@ -13,6 +13,7 @@ from neuropareto.candidates import Pool, RankConditioned, Several, SurrogateDesc
 from neuropareto.classifier import RankClassifier
 from neuropareto.problems import problem
 from neuropareto.screening import TwoStage
+from neuropareto.selection import Daring
 from neuropareto.space import Array
 from neuropareto.surrogate import ExactGP, FourierProxy
 from neuropareto.testing.algorithm import check_algorithm, conflicting
@@ -207,3 +208,17 @@ def test_it_beats_random_search_in_sixty_evaluations() -> None:
     random = task(np.random.default_rng(0).random((600, 12)))
     assert isinstance(random, np.ndarray)
     assert pareto.igd(result.F, task.front()) < 0.5 * pareto.igd(random, task.front())
+
+
+@pytest.mark.slow
+def test_single_proposals_do_not_chase_the_ends_of_a_front() -> None:
+    """The greediest single point, every time, ends at one of two points of the front (D-90)."""
+    task = problem("dtlz2", d=30, variant="shifted", seed=0)
+    assert task.front is not None
+    planned, greedy = (
+        minimize(
+            task, budget=180, n_initial=100, batch=1, seed=0, algorithm=algorithm, progress=False
+        )
+        for algorithm in (NeuroPareto(), replace(NeuroPareto(), selection=Daring()))
+    )
+    assert pareto.igd(planned.F, task.front()) < 0.5 * pareto.igd(greedy.F, task.front())
