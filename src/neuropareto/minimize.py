@@ -32,7 +32,7 @@ def minimize(  # noqa: PLR0913 - the front door: every option of a run, keyword-
     *,
     n_objectives: int | None = None,
     budget: int,
-    batch: int = 5,
+    batch: int = 10,
     algorithm: Algorithm | None = None,
     seed: int | None = None,
     n_initial: int | None = None,
@@ -47,10 +47,9 @@ def minimize(  # noqa: PLR0913 - the front door: every option of a run, keyword-
     ``objective`` takes one point (d,) and returns m numbers, or with ``vectorized=True`` takes
     (n, d) and returns (n, m); with constraints it returns a pair (objectives, constraints), where
     <= 0 is feasible. A :class:`Problem` may stand in its place and brings space, objective count,
-    directions and reference point. ``batch`` points are proposed at a time: fewer learn more from
-    each evaluation and cost more of the optimizer's time. ``algorithm`` is :class:`NeuroPareto`
-    unless another is given; ``seed=None`` draws one, which ``result.seed`` tells. ``n_initial``
-    defaults to the paper's start design, but at most a third of the budget.
+    directions and reference point. ``algorithm`` is :class:`NeuroPareto` unless another is given;
+    ``seed=None`` draws one, which ``result.seed`` tells. ``n_initial`` defaults to the paper's
+    start design, but at most a third of the budget.
     """
     problem = _as_problem(objective, space, n_objectives, directions, n_constraints, vectorized)
     budget, batch = whole(budget, "budget", least=1), whole(batch, "batch", least=1)
