@@ -104,6 +104,7 @@ INGREDIENTS: Mapping[str, Callable[[], NeuroPareto]] = {
     "without-modulators": _structured(effort=Effort(modulators=0)),
     "without-waves": _structured(effort=Effort(waves=False)),
     "without-corners": _structured(effort=Effort(corners=False)),
+    "without-places": _structured(effort=Effort(places=False)),
     "without-rough-rival": _structured(effort=Effort(rough=Rough(satisfied=-math.inf))),
     "without-shared-curves": _believing(shared=False),
     "without-pair-products": _believing(pair_degrees=0),

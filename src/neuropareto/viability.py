@@ -49,7 +49,9 @@ class Unguarded:
 # Curves and pair products, fitted afresh each round: labels need no modulators, waves or corners.
 _LABELS = StructuredGP(
     few=(replace(TIGHT, name="labels", warped=False),),
-    effort=Effort(additive=25, modulated=1, last=25, modulators=0, waves=False, corners=False),
+    effort=Effort(
+        additive=25, modulated=1, last=25, modulators=0, waves=False, corners=False, places=False
+    ),
     recalibration=Uncalibrated(),
 )
 

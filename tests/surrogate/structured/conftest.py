@@ -12,6 +12,7 @@ from neuropareto.surrogate.structured.modulation import (
     SumOfModulators,
     Unmodulated,
 )
+from neuropareto.surrogate.structured.placed import Placed
 from neuropareto.surrogate.structured.waves import WAVES
 from neuropareto.surrogate.structured.weights import Sparse, Tight, Weights
 
@@ -23,6 +24,7 @@ def full_kernel(weights: Weights, modulation: Modulation) -> Kernel:
         additive=(Own(weights), Shared()),
         waves=WAVES,
         corners=(Corners(weights),),
+        places=(Placed(),),
         pairs=(Pair(weights, 2),),
     )
 

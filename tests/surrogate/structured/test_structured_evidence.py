@@ -20,6 +20,7 @@ from neuropareto.surrogate.structured.parameters import (
     Table,
     Values,
 )
+from neuropareto.surrogate.structured.placed import Placed
 from neuropareto.surrogate.structured.points import Points
 from neuropareto.surrogate.structured.warp import Inverse, Units, standardised
 
@@ -68,8 +69,39 @@ def test_the_gradient_is_that_of_finite_differences(kernel: Kernel) -> None:
     def loss(at: Array) -> float:
         return evidence.loss(split(torch.tensor(at)))
 
-    numeric = [(loss(theta + e) - loss(theta - e)) / 2e-5 for e in 1e-5 * np.eye(len(theta))]
-    np.testing.assert_allclose(gradient, numeric, atol=2e-6, rtol=1e-5)
+    together = evidence.table.mask(evidence.table.together)
+    steps = 1e-5 * np.eye(len(theta))
+    numeric = [(loss(theta + e) - loss(theta - e)) / 2e-5 for e in steps[together]]
+    np.testing.assert_allclose(gradient[together], numeric, atol=2e-6, rtol=1e-5)
+    assert (gradient[~together] == 0.0).all()  # places are held while all others move
+
+
+def test_the_gradient_by_places_is_that_of_finite_differences(kernel: Kernel) -> None:
+    evidence = evidence_of(kernel.with_places(Placed(unsure=False)))
+    theta = jittered(evidence)
+    moving = frozenset({"place"})
+    known = evidence.kernel.resting(evidence.table.split(torch.tensor(theta)), evidence.X, moving)
+    assert known  # what does not depend on places is computed once
+    value, gradient = evidence.loss_and_gradient(theta, moving, known)
+    split, places = evidence.table.split, evidence.table.mask(moving)
+    assert value == pytest.approx(evidence.loss(split(torch.tensor(theta))), rel=1e-12)
+
+    def loss(at: Array) -> float:
+        return evidence.loss(split(torch.tensor(at)))
+
+    steps = 1e-6 * np.eye(len(theta))[places]
+    numeric = [(loss(theta + e) - loss(theta - e)) / 2e-6 for e in steps]
+    np.testing.assert_allclose(gradient[places], numeric, atol=1e-5, rtol=1e-4)
+    assert (gradient[~places] == 0.0).all()
+
+
+def test_steps_of_places_leave_all_else_where_it_is(kernel: Kernel) -> None:
+    evidence = evidence_of(kernel.with_places(Placed(unsure=False)))
+    P = evidence.table.start()
+    better, loss = evidence.improved(P, 5, frozenset({"place"}))
+    assert loss < evidence.loss(P)
+    moved = {name for name in P if not torch.equal(P[name], better[name])}
+    assert moved == {"place"}
 
 
 def test_a_scan_equals_single_losses(kernel: Kernel) -> None:

@@ -21,6 +21,7 @@ from neuropareto.surrogate.structured.training import (
     TIGHT,
     TIGHT_PRODUCT,
     Effort,
+    Rough,
 )
 
 QUICK = StructuredGP(
@@ -137,7 +138,7 @@ def corner(U: Array) -> Array:
 
 def test_corners_are_found_by_evidence() -> None:
     U, V = uniform(160, 16), uniform(200, 16, 9)
-    spec = StructuredGP(few=(TIGHT,), effort=Effort(modulators=0))
+    spec = StructuredGP(few=(TIGHT,), effort=Effort(modulators=0, places=False))
     smooth = replace(spec, effort=replace(spec.effort, corners=False))
     sharp, rounded = (fitted(s, U, corner(U)) for s in (spec, smooth))
     assert sharp.notes["corners"] == [True] and rounded.notes["corners"] == [False]
@@ -151,9 +152,10 @@ def test_corners_are_found_by_evidence() -> None:
 
 def test_corners_are_remembered() -> None:
     U = uniform(160, 16)
-    model = fitted(StructuredGP(few=(TIGHT,)), U, corner(U))
+    spec = StructuredGP(few=(TIGHT,), effort=Effort(places=False))
+    model = fitted(spec, U, corner(U))
     V = uniform(20, 16, 9)
-    again = StructuredGP(few=(TIGHT,)).fit(
+    again = spec.fit(
         np.concatenate([U, V]), corner(np.concatenate([U, V])),
         warm=model.warm, rng=np.random.default_rng(1),
     )  # fmt: skip
@@ -167,13 +169,62 @@ def test_no_corner_is_found_where_there_is_none() -> None:
     assert model.notes["corners"] == [False, False]
 
 
-def test_memory_of_a_time_without_corners_is_understood() -> None:
+def test_memory_of_a_time_without_corners_or_places_is_understood() -> None:
     U = uniform(50, 5)
     model = fitted(QUICK, U, bilinear(U))
-    old = {k: v[:2] if k.endswith("form") else v for k, v in model.warm.items()}
-    assert [len(v) for k, v in old.items() if k.endswith("form")] == [2, 2]
-    record = Record.recalled(old, U, bilinear(U), QUICK.variants)
-    assert record is not None and record.n == 50
+    for known in (2, 3):  # without corners, and without places
+        old = {k: v[:known] if k.endswith("form") else v for k, v in model.warm.items()}
+        assert [len(v) for k, v in old.items() if k.endswith("form")] == [known] * 2
+        record = Record.recalled(old, U, bilinear(U), QUICK.variants)
+        assert record is not None and record.n == 50
+
+
+PLACES = np.random.default_rng(7).uniform(0.15, 0.85, 24)
+
+
+def lawful(U: Array, places: Array = PLACES) -> Array:
+    """One law, |u - c|^1.5 in each variable, another place in each."""
+    return np.asarray((np.abs(U - places) ** 1.5).sum(axis=1, keepdims=True))
+
+
+def test_one_law_with_a_place_for_each_variable_is_found() -> None:
+    U, V = uniform(90, 24), uniform(300, 24, 9)
+    spec = StructuredGP(few=(TIGHT,), effort=Effort(modulators=0, rough=Rough(satisfied=-9.0)))
+    bare = replace(spec, effort=replace(spec.effort, places=False))
+    placed, own = (fitted(s, U, lawful(U)) for s in (spec, bare))
+    assert placed.notes["places"] == [True] and own.notes["places"] == [False]
+    errors = [np.square(m.posterior(V).mean - lawful(V)).mean() for m in (placed, own)]
+    assert errors[0] < 0.25 * errors[1]
+    # What it says of its own errors holds: places are not taken for known.
+    said = placed.posterior(V)
+    z = np.abs(said.mean - lawful(V)) / np.sqrt(said.variance)
+    assert (z < 1.645).mean() > 0.8
+    grid = (np.arange(300) + 0.5) / 300
+    lowest = grid[placed.profiles(U[:1], np.ones((1, 1)), grid)[0].argmin(axis=1)]
+    assert np.abs(lowest - PLACES).mean() < 0.02
+
+
+def test_a_law_is_remembered_and_its_places_move_with_new_data() -> None:
+    U, V = uniform(90, 24), uniform(10, 24, 9)
+    spec = StructuredGP(few=(TIGHT,), effort=Effort(modulators=0, rough=Rough(satisfied=-9.0)))
+    model = fitted(spec, U, lawful(U))
+    both = np.concatenate([U, V])
+    again = fitted(spec, both, lawful(both), warm=model.warm)
+    assert again.notes["places"] == [True]
+    before, after = (m.warm["0/place"] for m in (model, again))
+    assert before.shape == after.shape == (24,)
+    assert np.abs(after - PLACES).mean() < 1.1 * np.abs(before - PLACES).mean()
+    assert not np.array_equal(before, after)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_law_is_found_in_noise_or_where_curves_are_unlike(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    U = uniform(80, 10, seed)
+    shapes = np.stack([U**3, np.sin(9.0 * U), np.exp(-5.0 * U), (U - 0.3) ** 2], axis=2)
+    unlike = np.einsum("ndk,dk->n", shapes, rng.normal(size=(10, 4)))
+    F = np.stack([rng.normal(size=80), unlike], axis=1)
+    assert fitted(QUICK, U, F).notes["places"] == [False, False]
 
 
 @pytest.mark.slow
@@ -310,7 +361,8 @@ def test_a_model_whose_forecasts_fail_is_trained_again_from_nothing() -> None:
     hidden, open_ = uniform(50, 8), uniform(40, 8, 1)
     hidden[:, 5] = 0.5 + 0.001 * hidden[:, 5]
     U = np.concatenate([hidden, open_])
-    before = fitted(QUICK, hidden, truth(hidden))
+    due = replace(QUICK, effort=replace(QUICK.effort, corners=False, places=False))
+    before = fitted(due, hidden, truth(hidden))
     assert 5 not in before.modulators[0].index
     V = uniform(50, 8, 2)
 
@@ -318,8 +370,7 @@ def test_a_model_whose_forecasts_fail_is_trained_again_from_nothing() -> None:
         model = fitted(spec, U, truth(U), before.warm)
         return float(np.abs(model.posterior(V).mean - truth(V)).mean())
 
-    due = replace(QUICK, effort=replace(QUICK.effort, corners=False))
-    later = replace(QUICK, effort=replace(QUICK.effort, rescan_after=50))
+    later = replace(due, effort=replace(due.effort, rescan_after=50))
     trusting = replace(due, doubt=np.inf)
     assert error(due) < 0.5 * error(trusting)
     assert fitted(due, U, truth(U), before.warm).modulators[0].index[0] == 5

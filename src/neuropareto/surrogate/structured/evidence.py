@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -72,11 +73,18 @@ class Evidence:
         memo: Memo = {}
         return [self.loss(self.table.start(P | change), memo) for change in changes]
 
-    def loss_and_gradient(self, theta: Array) -> tuple[float, Array]:
-        """L and dL/dtheta at a flat vector; a large number and zeros where C is broken."""
+    def loss_and_gradient(
+        self, theta: Array, moving: AbstractSet[str] | None = None, known: Memo | None = None
+    ) -> tuple[float, Array]:
+        """L and dL/dtheta at a flat vector; a large number and zeros where C is broken.
+
+        The gradient is that by the ``moving`` parameters (default: all that are not kept apart), else
+        0. ``known`` are matrices made before.
+        """
         flat = torch.tensor(theta, requires_grad=True)
-        P = self.table.split(flat)
-        memo: Memo = {}
+        moving = self.table.together if moving is None else moving
+        P = {k: v if k in moving else v.detach() for k, v in self.table.split(flat).items()}
+        memo: Memo = dict(known or {})
         z, jacobian, _, _ = standardised(P, self.v)
         spread = noise(P)
         rest = self.table.penalty(P) - jacobian
@@ -96,15 +104,25 @@ class Evidence:
             return _BROKEN, np.zeros_like(theta)
         return value, gradient.numpy()
 
-    def improved(self, P: Values, iterations: int) -> tuple[Values, float]:
-        """Hyper-parameters after at most ``iterations`` steps of L-BFGS-B from ``P``, and L there."""
+    def improved(
+        self, P: Values, iterations: int, moving: AbstractSet[str] | None = None
+    ) -> tuple[Values, float]:
+        """Hyper-parameters after at most ``iterations`` steps of L-BFGS-B from ``P``, and L there.
+
+        Only the ``moving`` ones change; by default all that are not kept apart.
+        """
         start = self.table.flat(P)
+        moving = self.table.together if moving is None else moving
+        free = self.table.mask(moving)
+        low, high = (np.where(free, side, start) for side in (self.table.low, self.table.high))
+        known = self.kernel.resting(self.table.split(torch.tensor(start)), self.X, moving)
         found = minimize(
             self.loss_and_gradient,
             start,
+            args=(moving, known),
             jac=True,
             method="L-BFGS-B",
-            bounds=list(zip(self.table.low, self.table.high, strict=True)),
+            bounds=list(zip(low, high, strict=True)),
             options={"maxiter": iterations, "maxfun": int(1.3 * iterations) + 5, "maxcor": 30},
         )
         if not found.fun < _BROKEN:

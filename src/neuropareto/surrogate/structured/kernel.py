@@ -8,6 +8,7 @@ B n' points, P the hyper-parameters by name.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -33,6 +34,7 @@ class Kernel:
     additive: tuple[Additive, ...] = (Own(), Shared())
     waves: tuple[Additive, ...] = ()
     corners: tuple[Additive, ...] = ()
+    places: tuple[Additive, ...] = ()
     pairs: tuple[Pair, ...] = (Pair(),)
     outer: tuple[Term, ...] = (Residual(),)
 
@@ -48,20 +50,27 @@ class Kernel:
         """This kernel with curves that may have corners."""
         return replace(self, corners=(corners,))
 
+    def with_places(self, places: Additive) -> Kernel:
+        """This kernel with one law in every variable, each at its own place."""
+        return replace(self, places=(places,))
+
     @property
     def curved(self) -> tuple[Additive, ...]:
         """All terms that are sums of curves."""
-        return self.additive + self.waves + self.corners
+        return self.additive + self.waves + self.corners + self.places
 
     def parameters(self, d: int) -> Parameters:
         """The hyper-parameters of all terms for d variables."""
         joined = {"constant": Parameter.alike(1, 0.0, -12.0, 6.0, Normal(3.0))}
         if self.pairs:
             joined |= {"pair": scale(-3.0), "modulated_pair": scale(-4.0)}
-        terms: tuple[Term, ...] = (self.modulation, *self.curved, *self.pairs, *self.outer)
-        for term in terms:
+        for term in self._terms:
             joined |= term.parameters(d)
         return joined
+
+    @property
+    def _terms(self) -> tuple[Term, ...]:
+        return (self.modulation, *self.curved, *self.pairs, *self.outer)
 
     def against(self, P: Values, B: Points) -> Against:
         """A -> K (n, n'), pull."""
@@ -101,6 +110,14 @@ class Kernel:
             K = K + _level(P, mod) * _matrix(term, P, X, memo)
         return K
 
+    def resting(self, P: Values, X: Points, moving: AbstractSet[str]) -> Memo:
+        """The matrices of all terms that have none of the ``moving`` hyper-parameters."""
+        memo: Memo = {}
+        for term in self._terms:
+            if moving.isdisjoint(_names(term, X.d)):
+                _matrix(term, P, X, memo)
+        return memo
+
     def diagonal(self, P: Values, A: Points) -> Tensor:
         """k(u, u) (n,)."""
         mod = self.modulation.diagonal(P, A)
@@ -121,16 +138,22 @@ class Kernel:
         mod = own(self.modulation)
         base = torch.exp(fixed["constant"]) + sum(own(term) for term in self.curved)
         inside = G * mod
-        parts = [term.contraction(P, inside, X, own(term)) for term in self.curved]
-        parts += [term.contraction(P, G, X, own(term)) for term in self.outer]
+
+        def free(term: Term) -> bool:
+            return any(P[name].requires_grad for name in _names(term, X.d))
+
+        parts = [term.contraction(P, inside, X, own(term)) for term in self.curved if free(term)]
+        parts += [term.contraction(P, G, X, own(term)) for term in self.outer if free(term)]
         parts.append((inside.sum() * torch.exp(P["constant"])).sum())
         for term in self.pairs:
             K = own(term)
             base = base + torch.exp(fixed["modulated_pair"]) * K
-            parts.append(term.contraction(P, G * _level(fixed, mod), X, K))
+            if free(term):
+                parts.append(term.contraction(P, G * _level(fixed, mod), X, K))
             parts.append(((inside * K).sum() * torch.exp(P["modulated_pair"])).sum())
             parts.append(((G * K).sum() * torch.exp(P["pair"])).sum())
-        parts.append(self.modulation.contraction(P, G * base, X, mod))
+        if free(self.modulation):
+            parts.append(self.modulation.contraction(P, G * base, X, mod))
         return torch.stack(parts).sum()
 
     def curves(self, P: Values, a: Tensor, X: Points, grid: Tensor) -> Tensor:

@@ -269,6 +269,7 @@ class FittedStructuredGP:
             "modulators": [list(m.index) for m in self.modulators],
             "frequency": [t.frequency for t in trained],
             "corners": [len(t.kernel.corners) > 0 for t in trained],
+            "places": [len(t.kernel.places) > 0 for t in trained],
             "noise": [float(model.noise) for model in self._models],
             "residual": [float(torch.exp(t.P["residual"])) for t in trained],
             "output_warp": [float(t.P["output_warp"]) for t in trained],

@@ -7,11 +7,12 @@ Notation: x (p,) one parameter's vector, theta the flat vector.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -64,13 +65,26 @@ class SparseScale:
 
 
 @dataclass(frozen=True)
+class Free:
+    """No prior: all values in the box are alike."""
+
+    def penalty(self, x: Tensor, start: Tensor) -> Tensor:
+        """Nothing."""
+        return x.new_zeros(())
+
+
+@dataclass(frozen=True)
 class Parameter:
-    """One named vector: ``start`` values, the box [low, high], the prior around the start."""
+    """One named vector: ``start`` values, the box [low, high], the prior around the start.
+
+    One that is kept ``apart`` is not moved together with all others, only by who asks for it.
+    """
 
     start: tuple[float, ...]
     low: float
     high: float
     prior: Density
+    apart: bool = False
 
     @classmethod
     def alike(cls, size: int, start: float, low: float, high: float, prior: Density) -> Parameter:
@@ -94,6 +108,7 @@ class Table:
         self._widths = torch.cat(
             [torch.full_like(self._starts[k], prior.width) for k, prior in normal.items()]
         )
+        self.together = frozenset(k for k, p in self.parameters.items() if not p.apart)
         rows = list(zip(self.parameters.values(), self._sizes, strict=True))
         self.low: Array = np.concatenate([np.full(s, p.low) for p, s in rows])
         self.high: Array = np.concatenate([np.full(s, p.high) for p, s in rows])
@@ -113,6 +128,11 @@ class Table:
         """The flat vector of ``values``, inside the box."""
         theta = torch.cat([values[k].detach() for k in self.parameters]).numpy()
         return np.asarray(np.clip(theta, self.low, self.high))
+
+    def mask(self, names: Collection[str]) -> npt.NDArray[np.bool_]:
+        """Which entries of the flat vector belong to parameters among ``names``."""
+        flags = [name in names for name in self.parameters]
+        return np.repeat(np.array(flags, dtype=np.bool_), self._sizes)
 
     def split(self, theta: Tensor) -> Values:
         """The named parts of a flat vector."""

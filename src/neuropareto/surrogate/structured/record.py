@@ -23,6 +23,7 @@ from neuropareto.surrogate.structured.conditioned import Conditioned, posterior
 from neuropareto.surrogate.structured.corners import Corners
 from neuropareto.surrogate.structured.evidence import Evidence
 from neuropareto.surrogate.structured.parameters import vector
+from neuropareto.surrogate.structured.placed import Placed
 from neuropareto.surrogate.structured.points import Points
 from neuropareto.surrogate.structured.training import Looked, Trained, Variant
 
@@ -130,7 +131,8 @@ def _stored(model: Trained, variants: Sequence[Variant]) -> dict[str, npt.NDArra
     arrays["modulating"] = np.array(model.kernel.modulation.J, dtype=np.int64)
     which = [variant.name for variant in variants].index(model.variant.name)
     kernel = model.kernel
-    arrays["form"] = np.array([which, len(kernel.waves) > 0, len(kernel.corners) > 0])
+    parts = (kernel.waves, kernel.corners, kernel.places)
+    arrays["form"] = np.array([which, *(len(part) > 0 for part in parts)])
     return arrays
 
 
@@ -138,8 +140,8 @@ def _restored(stored: Memory | None, d: int, variants: Sequence[Variant]) -> Tra
     if stored is None or not {"modulating", "form", "weight"} <= set(stored):
         return None
     J = tuple(int(j) for j in stored["modulating"])
-    # Studies from before there were corners stored two numbers.
-    which, waves, corners, *_ = (*(int(v) for v in stored["form"]), 0)
+    # Studies from before there were corners stored two numbers, from before there were places three.
+    which, waves, corners, places, *_ = (*(int(v) for v in stored["form"]), 0, 0)
     if len(stored["weight"]) != d or not 0 <= which < len(variants):
         return None
     variant = variants[which]
@@ -147,6 +149,7 @@ def _restored(stored: Memory | None, d: int, variants: Sequence[Variant]) -> Tra
     kernel = kernel.modulated(variant.modulation(J)) if J else kernel
     kernel = kernel.with_waves() if waves else kernel
     kernel = kernel.with_corners(Corners(variant.weights)) if corners else kernel
+    kernel = kernel.with_places(Placed()) if places else kernel
     nothing = Points.of(torch.empty(0, d, dtype=torch.float64))
     values = torch.empty(0, dtype=torch.float64)
     table = Evidence(kernel, nothing, values, variant.warped).table

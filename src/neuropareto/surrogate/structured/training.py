@@ -31,6 +31,7 @@ from neuropareto.surrogate.structured.modulation import (
     SumOfModulators,
 )
 from neuropareto.surrogate.structured.parameters import Values, vector
+from neuropareto.surrogate.structured.placing import placed, turned
 from neuropareto.surrogate.structured.points import Points
 from neuropareto.surrogate.structured.roughness import roughness
 from neuropareto.surrogate.structured.term import Additive
@@ -42,6 +43,8 @@ _RESTLESS = 2e-3
 # Corners are looked for where curves explain nearly everything, but not all: with more left over,
 # what the variables do together looks like corners, too.
 _SETTLED, _ADDITIVE = 1e-5, 5e-3
+# A law of all curves is looked for even where a little more is left over.
+_LAWFUL = 1e-2
 # log a of an output warp that is almost the identity.
 NO_WARP = 4.0
 
@@ -82,7 +85,8 @@ class Effort:
 
     At most ``modulators`` variables modulate; ``waves`` lets periodic curves be looked for, fully
     every ``rescan_after`` evaluations; ``corners`` lets corners be looked for until they are found
-    (decision D-83); ``rough`` says when a single rough variable is. Warm steps are taken every
+    (decision D-83); ``places`` lets one law for all variables be, with each full rescan (decision
+    D-93); ``rough`` says when a single rough variable is. Warm steps are taken every
     ``retrain_every`` evaluations, or as soon as the data have grown by a share ``grown``; in between,
     a fit only conditions on what is new: training goes by evaluations, not by rounds (decision D-89).
     """
@@ -97,6 +101,7 @@ class Effort:
     grown: float = 0.05
     waves: bool = True
     corners: bool = True
+    places: bool = True
     rough: Rough = Rough()
 
     def due(self, n: int, looked: Looked | None) -> Due:
@@ -162,10 +167,11 @@ class Trained:
 
 @dataclass(frozen=True)
 class Hints:
-    """What the models of the other objectives have found: frequencies, rough variables."""
+    """What the models of the other objectives have found: frequencies, rough variables, places."""
 
     frequencies: tuple[float, ...] = ()
     rough: tuple[int, ...] = ()
+    places: tuple[Tensor, ...] = ()
 
     @classmethod
     def of(cls, others: Sequence[Trained]) -> Hints:
@@ -173,6 +179,7 @@ class Hints:
         return cls(
             tuple(t.frequency for t in others if t.frequency),
             tuple(dict.fromkeys(j for t in others for j in t.rough)),
+            tuple(t.P["place"] for t in others if t.kernel.places),
         )
 
 
@@ -200,7 +207,21 @@ def trained(variant: Variant, X: Points, y: Array, hints: Hints, effort: Effort)
     P = _best(evidence, starts, y, effort.last)
     found = Trained(variant, evidence.kernel, P)
     found = _challenged(found, X, y, hints, effort)
+    found = _located(found, X, y, hints) if effort.places else found
     return _sharpened(found, X, v) if effort.corners else found
+
+
+def _located(found: Trained, X: Points, y: Array, hints: Hints) -> Trained:
+    """``found``, or with one law for all variables, if that foresees left-out values better.
+
+    A model that finds nothing but noise, and may have fitted it, has none.
+    """
+    evidence = Evidence(found.kernel, X, Units.of(y).scaled(y), found.variant.warped)
+    settled = not _SETTLED < restarts.unexplained(found.P) < _LAWFUL
+    if settled or evidence.advantage(found.P) <= 0.0:
+        return found
+    evidence, P = placed(evidence, found.P, y, found.variant.weights, hints.places)
+    return replace(found, kernel=evidence.kernel, P=P)
 
 
 def _sharpened(found: Trained, X: Points, v: Tensor) -> Trained:
@@ -288,8 +309,14 @@ def retrained(
         evidence, P = restarts.frequency(evidence, P, new, full=rescan)
     # On another scale of the output the old values are a poor start.
     moved = abs(float(P["output_warp"] - old.P["output_warp"])) > 1.0
-    P, _ = evidence.improved(P, effort.last if moved else effort.warm)
+    steps = effort.last if moved else effort.warm
+    if old.kernel.places:
+        P = turned(evidence, P, y, steps)
+    else:
+        P, _ = evidence.improved(P, steps)
     found = Trained(old.variant, evidence.kernel, P)
+    if effort.places and rescan:
+        found = _located(found, X, y, hints)
     return _sharpened(found, X, evidence.v) if effort.corners else found
 
 
