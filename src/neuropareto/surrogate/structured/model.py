@@ -129,7 +129,7 @@ class StructuredGP:
             other = training.trained(variant, X, y, hints, self.effort)
             if _density(other, X, y) > highest + self.margin:
                 best = other
-        return best
+        return training.located(best, X, y, hints, self.effort)
 
 
 def doubtful(scores: Array, limit: float) -> npt.NDArray[np.bool_]:

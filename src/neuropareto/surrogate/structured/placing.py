@@ -40,12 +40,17 @@ _WORTHWHILE = 1.0  # nats that a jump must gain
 def placed(
     evidence: Evidence, P: Values, y: Array, weights: Weights, hints: Sequence[Tensor]
 ) -> tuple[Evidence, Values]:
-    """The model with a common law, if it is denser by 0.1; ``hints`` are other objectives' places."""
-    law = replace(evidence, kernel=evidence.kernel.with_places(_KNOWN))
+    """The model with a common law, if it is denser by 0.1; ``hints`` are other objectives' places.
+
+    Corners of single curves, which explain a law's corners badly, make room for it.
+    """
     before = _density(evidence, P, y)
+    smooth = replace(evidence, kernel=replace(evidence.kernel, corners=()))
+    start = smooth.improved(smooth.table.start(P), _STEPS)[0] if evidence.kernel.corners else P
+    law = replace(smooth, kernel=smooth.kernel.with_places(_KNOWN))
     firsts = []
-    for c in (*_starts(evidence, P, y, weights), *hints):
-        Q = turned(law, _lawful(law, _begun(evidence, P, c), y, _STEPS), y, _STEPS)
+    for c in (*_starts(smooth, start, y, weights), *hints):
+        Q = turned(law, _lawful(law, _begun(smooth, start, c), y, _STEPS), y, _STEPS)
         firsts.append((_density(law, Q, y), Q))
     density, found = max(firsts, key=lambda first: first[0])
     if density < before:

@@ -207,21 +207,25 @@ def trained(variant: Variant, X: Points, y: Array, hints: Hints, effort: Effort)
     P = _best(evidence, starts, y, effort.last)
     found = Trained(variant, evidence.kernel, P)
     found = _challenged(found, X, y, hints, effort)
-    found = _located(found, X, y, hints) if effort.places else found
     return _sharpened(found, X, v) if effort.corners else found
 
 
-def _located(found: Trained, X: Points, y: Array, hints: Hints) -> Trained:
+def located(found: Trained, X: Points, y: Array, hints: Hints, effort: Effort) -> Trained:
     """``found``, or with one law for all variables, if that foresees left-out values better.
 
-    A model that finds nothing but noise, and may have fitted it, has none.
+    A model that finds nothing but noise, and may have fitted it, has none. Beliefs about sparsity
+    are weighed without laws: one that fits badly gains most by a hundred places.
     """
-    evidence = Evidence(found.kernel, X, Units.of(y).scaled(y), found.variant.warped)
-    settled = not _SETTLED < restarts.unexplained(found.P) < _LAWFUL
-    if settled or evidence.advantage(found.P) <= 0.0:
+    v = Units.of(y).scaled(y)
+    evidence = Evidence(found.kernel, X, v, found.variant.warped)
+    open_ = _SETTLED < restarts.unexplained(found.P) < _LAWFUL
+    if not (effort.places and open_ and evidence.advantage(found.P) > 0.0):
         return found
-    evidence, P = placed(evidence, found.P, y, found.variant.weights, hints.places)
-    return replace(found, kernel=evidence.kernel, P=P)
+    law, P = placed(evidence, found.P, y, found.variant.weights, hints.places)
+    if law is evidence:
+        return found
+    found = replace(found, kernel=law.kernel, P=P)
+    return _sharpened(found, X, v) if effort.corners else found
 
 
 def _sharpened(found: Trained, X: Points, v: Tensor) -> Trained:
@@ -315,9 +319,8 @@ def retrained(
     else:
         P, _ = evidence.improved(P, steps)
     found = Trained(old.variant, evidence.kernel, P)
-    if effort.places and rescan:
-        found = _located(found, X, y, hints)
-    return _sharpened(found, X, evidence.v) if effort.corners else found
+    found = _sharpened(found, X, evidence.v) if effort.corners else found
+    return located(found, X, y, hints, effort) if rescan else found
 
 
 def strongest(variant: Variant, model: Conditioned, k: int) -> tuple[int, ...]:
