@@ -165,7 +165,8 @@ def test_every_ablation_runs(name: str) -> None:
 # Those that change the model's inside or bring a null object of their own; the rest are slow runs.
 TELLING = {
     "with-hedge", "without-classifier", "without-modulators", "without-pair-products",
-    "without-shared-curves", "without-structure", "without-waves", "without-corners", "without-scatter",
+    "without-shared-curves", "without-structure", "without-waves", "without-corners", "without-places",
+    "without-scatter",
 }  # fmt: skip
 
 

@@ -217,6 +217,18 @@ def test_a_law_is_remembered_and_its_places_move_with_new_data() -> None:
     assert not np.array_equal(before, after)
 
 
+def test_a_law_has_no_favourite_side_and_no_favourite_middle() -> None:
+    U, places = uniform(90, 24), np.random.default_rng(8).uniform(0.05, 0.45, 24)
+    spec = StructuredGP(few=(TIGHT,), effort=Effort(modulators=0, rough=Rough(satisfied=-9.0)))
+    left = fitted(spec, U, lawful(U, places))
+    right = fitted(spec, 1.0 - U, lawful(U, places))
+    assert left.notes["places"] == right.notes["places"] == [True]
+    found = [left.warm["0/place"], 1.0 - right.warm["0/place"]]
+    for c in found:
+        assert abs((c - places).mean()) < 0.01
+    np.testing.assert_allclose(found[0], found[1], atol=0.02)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_no_law_is_found_in_noise_or_where_curves_are_unlike(seed: int) -> None:
     rng = np.random.default_rng(seed)

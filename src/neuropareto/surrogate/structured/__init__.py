@@ -1,8 +1,9 @@
 """The structured Gaussian process: few modulators times additive curves, chosen by evidence.
 
 In the order of its parts: ``points`` and ``parameters``; terms of the kernel (``additive``,
-``waves``, ``corners``, ``interactions``, ``modulation``), composed in ``kernel``; ``warp`` of the
-output; ``evidence`` with its gradient; ``restarts`` and ``training``; ``conditioned`` and ``model``.
+``waves``, ``corners``, ``placed``, ``interactions``, ``modulation``), composed in ``kernel``;
+``warp`` of the output; ``evidence`` with its gradient; ``restarts``, ``placing`` and ``training``;
+``conditioned`` and ``model``.
 Where the structure is wrong, the residual term of the kernel takes over, by evidence.
 """
 
