@@ -217,6 +217,20 @@ def test_a_law_is_remembered_and_its_places_move_with_new_data() -> None:
     assert not np.array_equal(before, after)
 
 
+@pytest.mark.parametrize("true", [True, False])
+def test_a_law_found_later_must_have_foreseen_the_latest_rows(true: bool) -> None:
+    """Dense enough it is either way: the rows before the last thirty do follow a law."""
+    U = uniform(110, 24)
+    spec = StructuredGP(few=(TIGHT,), effort=Effort(modulators=0, rough=Rough(satisfied=-9.0)))
+    blind = replace(spec, effort=replace(spec.effort, places=False))
+    F = lawful(U)
+    if not true:
+        F[80:] = lawful(U[80:], PLACES[::-1])
+    first = fitted(blind, U[:80], F[:80])
+    assert fitted(spec, U[:80], F[:80]).notes["places"] == [True]
+    assert fitted(spec, U, F, warm=first.warm).notes["places"] == [true]
+
+
 def test_a_law_has_no_favourite_side_and_no_favourite_middle() -> None:
     U, places = uniform(90, 24), np.random.default_rng(8).uniform(0.05, 0.45, 24)
     spec = StructuredGP(few=(TIGHT,), effort=Effort(modulators=0, rough=Rough(satisfied=-9.0)))

@@ -20,11 +20,14 @@ from torch import Tensor
 
 from neuropareto.space import Array
 from neuropareto.surrogate.cholesky import solve_lower
+from neuropareto.surrogate.structured import restarts
 from neuropareto.surrogate.structured.additive import Own
-from neuropareto.surrogate.structured.conditioned import Conditioned
+from neuropareto.surrogate.structured.conditioned import Conditioned, posterior
 from neuropareto.surrogate.structured.evidence import Evidence
 from neuropareto.surrogate.structured.parameters import Values
 from neuropareto.surrogate.structured.placed import Placed, powers, shapes
+from neuropareto.surrogate.structured.points import Points
+from neuropareto.surrogate.structured.warp import Units
 from neuropareto.surrogate.structured.weights import Weights
 
 _KNOWN, _ESTIMATED = Placed(unsure=True), Placed(unsure=False)
@@ -32,15 +35,47 @@ _PLACES = frozenset({"place"})
 _GRID = torch.linspace(0.0, 1.0, 51, dtype=torch.float64)
 _TRIED = torch.linspace(0.0, 1.0, 26, dtype=torch.float64)
 _BELIEVED = 0.1  # how much denser a model with a law must be
+_FORESEEN = 1.0  # nats a row by which it must foresee better
 _TURNS = 4  # after the first, which decides between starts
 _STEPS = 15  # of hyper-parameters in a turn; places take 20
 _WORTHWHILE = 1.0  # nats that a jump must gain
 
 
 def placed(
-    evidence: Evidence, P: Values, y: Array, weights: Weights, hints: Sequence[Tensor]
+    evidence: Evidence,
+    P: Values,
+    y: Array,
+    weights: Weights,
+    hints: Sequence[Tensor],
+    *,
+    newest: int,
 ) -> tuple[Evidence, Values]:
-    """The model with a common law, if it is denser by 0.1; ``hints`` are other objectives' places.
+    """The model with a common law if it is denser by 0.1; ``hints`` are other objectives' places.
+
+    Where a search has gathered points leave-one-out density no longer tells a law from a coincidence.
+    So with ``newest`` > 0 the law is found without that many of the latest rows, and must foresee
+    these better than a model without it, by a nat each.
+    """
+    n, U = len(y) - newest, evidence.X.U
+    known = _first(evidence, y, n)
+    base = known.improved(restarts.output_warp(known, P), _STEPS)[0] if newest else P
+    found = _found(known, base, y[:n], weights, hints)
+    if found is None:
+        return evidence, P
+    law, Q = found
+    if newest:
+        if _foreseen(law, Q, U, y) < _foreseen(known, base, U, y) + _FORESEEN:
+            return evidence, P
+        law = replace(evidence, kernel=law.kernel)
+        Q = turned(law, restarts.output_warp(law, Q), y, _STEPS)
+    denser = _density(law, Q, y) > _density(evidence, P, y) + _BELIEVED
+    return (law, Q) if denser else (evidence, P)
+
+
+def _found(
+    evidence: Evidence, P: Values, y: Array, weights: Weights, hints: Sequence[Tensor]
+) -> tuple[Evidence, Values] | None:
+    """The densest model with a law that turns from several starts lead to, if it is denser at all.
 
     Corners of single curves, which explain a law's corners badly, make room for it.
     """
@@ -54,10 +89,10 @@ def placed(
         firsts.append((_density(law, Q, y), Q))
     density, found = max(firsts, key=lambda first: first[0])
     if density < before:
-        return evidence, P
+        return None
     for _ in range(_TURNS):
         found = turned(law, found, y, _STEPS)
-    return (law, found) if _density(law, found, y) > before + _BELIEVED else (evidence, P)
+    return law, found
 
 
 def turned(evidence: Evidence, P: Values, y: Array, steps: int) -> Values:
@@ -151,6 +186,24 @@ def _averaged(evidence: Evidence, P: Values, y: Array) -> Tensor:
 def _estimating(evidence: Evidence) -> Evidence:
     """The model with places as if they were known, for estimating them."""
     return replace(evidence, kernel=evidence.kernel.with_places(_ESTIMATED))
+
+
+def _first(evidence: Evidence, y: Array, n: int) -> Evidence:
+    """The same about the first ``n`` rows."""
+    if n == len(y):
+        return evidence
+    v = Units.of(y[:n]).scaled(y[:n])
+    return replace(evidence, X=Points.of(evidence.X.U[:n]), v=v)
+
+
+def _foreseen(evidence: Evidence, P: Values, U: Tensor, y: Array) -> float:
+    """Log density of the rows that the model has not seen, at the best inflation of its deviations."""
+    n = len(evidence.v)
+    model = Conditioned.on(evidence.kernel, P, evidence.X, y[:n])
+    said = posterior((model,), np.ones(1), U[n:].numpy())
+    deviation = np.sqrt(said.variance[:, 0])
+    z = (y[n:] - said.mean[:, 0]) / deviation
+    return float(-np.log(deviation).mean() - 0.5 * np.log(np.square(z).mean() + 1e-300))
 
 
 def _density(evidence: Evidence, P: Values, y: Array) -> float:
