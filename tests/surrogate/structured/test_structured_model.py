@@ -11,9 +11,16 @@ import torch
 from neuropareto.memory import Memory
 from neuropareto.problems.dtlz import dtlz
 from neuropareto.problems.sparse import sparse
-from neuropareto.space import Array
-from neuropareto.surrogate.structured import FittedStructuredGP, StructuredGP, Uncalibrated
+from neuropareto.space import Array, Space
+from neuropareto.surrogate.cholesky import NumericalFailure
+from neuropareto.surrogate.structured import (
+    FittedStructuredGP,
+    StructuredGP,
+    Uncalibrated,
+    training,
+)
 from neuropareto.surrogate.structured.model import doubtful
+from neuropareto.surrogate.structured.placing import gathered
 from neuropareto.surrogate.structured.recalibration import Online
 from neuropareto.surrogate.structured.record import Record
 from neuropareto.surrogate.structured.training import (
@@ -218,17 +225,38 @@ def test_a_law_is_remembered_and_its_places_move_with_new_data() -> None:
 
 
 @pytest.mark.parametrize("true", [True, False])
-def test_a_law_found_later_must_have_foreseen_the_latest_rows(true: bool) -> None:
+def test_where_points_have_gathered_a_law_must_have_foreseen_the_latest(true: bool) -> None:
     """Dense enough it is either way: the rows before the last thirty do follow a law."""
-    U = uniform(110, 24)
+    rng = np.random.default_rng(3)
+    U = np.concatenate([uniform(80, 24), 0.5 + 0.1 * rng.normal(size=(30, 24)).clip(-2.0, 2.0)])
     spec = StructuredGP(few=(TIGHT,), effort=Effort(modulators=0, rough=Rough(satisfied=-9.0)))
     blind = replace(spec, effort=replace(spec.effort, places=False))
     F = lawful(U)
     if not true:
         F[80:] = lawful(U[80:], PLACES[::-1])
-    first = fitted(blind, U[:80], F[:80])
     assert fitted(spec, U[:80], F[:80]).notes["places"] == [True]
+    assert fitted(spec, U, F).notes["places"] == [true]
+    first = fitted(blind, U[:80], F[:80])
     assert fitted(spec, U, F, warm=first.warm).notes["places"] == [true]
+
+
+@pytest.mark.parametrize(("n", "d"), [(40, 2), (100, 30), (200, 100), (90, 12)])
+def test_a_design_is_not_gathered_and_a_search_is(n: int, d: int) -> None:
+    rng = np.random.default_rng(4)
+    design = Space.of([(0, 1)] * d).latin_hypercube(n, rng=rng)
+    assert not gathered(design) and not gathered(uniform(n, d, 5))
+    nearby = (design[:1] + 0.02 * rng.normal(size=(n // 5, d))).clip(0.0, 1.0)
+    assert gathered(np.concatenate([design, nearby]))
+
+
+def test_a_law_that_breaks_numerically_costs_the_law_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise NumericalFailure("no factor")
+
+    monkeypatch.setattr(training, "placed", broken)
+    U = uniform(90, 24)
+    model = fitted(StructuredGP(few=(TIGHT,), effort=Effort(modulators=0)), U, lawful(U))
+    assert model.notes["places"] == [False]
 
 
 def test_a_law_has_no_favourite_side_and_no_favourite_middle() -> None:

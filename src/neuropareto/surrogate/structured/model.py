@@ -111,19 +111,16 @@ class StructuredGP:
         )
         variants = self.few if m <= 2 else self.many
         if old is None or not started:
-            return self._afresh(variants, X, y, hints, newest=0)
+            return self._afresh(variants, X, y, hints)
         if not due.steps:
             return old
         kept = training.retrained(old, X, y, hints, self.effort, rescan=due.rescan)
         if not doubted or not due.rescan or Units.of(y).constant:
             return kept
-        newest = min(self.effort.rescan_after, len(y) // 2)
-        rival = self._afresh(variants, X, y, hints, newest=newest)
+        rival = self._afresh(variants, X, y, hints)
         return rival if _density(rival, X, y) > _density(kept, X, y) else kept
 
-    def _afresh(
-        self, variants: tuple[Variant, ...], X: Points, y: Array, hints: Hints, *, newest: int
-    ) -> Trained:
+    def _afresh(self, variants: tuple[Variant, ...], X: Points, y: Array, hints: Hints) -> Trained:
         best = training.trained(variants[0], X, y, hints, self.effort)
         for variant in variants[1:]:
             highest = _density(best, X, y)
@@ -132,7 +129,7 @@ class StructuredGP:
             other = training.trained(variant, X, y, hints, self.effort)
             if _density(other, X, y) > highest + self.margin:
                 best = other
-        return training.located(best, X, y, hints, self.effort, newest=newest)
+        return training.located(best, X, y, hints, self.effort)
 
 
 def doubtful(scores: Array, limit: float) -> npt.NDArray[np.bool_]:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from neuropareto.space import Array
+from neuropareto.surrogate.cholesky import NumericalFailure
 from neuropareto.surrogate.structured import restarts
 from neuropareto.surrogate.structured.additive import Own, Shared
 from neuropareto.surrogate.structured.conditioned import Conditioned
@@ -210,23 +211,22 @@ def trained(variant: Variant, X: Points, y: Array, hints: Hints, effort: Effort)
     return _sharpened(found, X, v) if effort.corners else found
 
 
-def located(
-    found: Trained, X: Points, y: Array, hints: Hints, effort: Effort, *, newest: int
-) -> Trained:
+def located(found: Trained, X: Points, y: Array, hints: Hints, effort: Effort) -> Trained:
     """``found``, or with one law for all variables, if that foresees left-out values better.
 
-    Later than in the first fit, which is to a design, ``newest`` rows are to be foreseen, too.
-
     A model that finds nothing but noise, and may have fitted it, has none. Beliefs about sparsity
-    are weighed without laws: one that fits badly gains most by a hundred places.
+    are weighed without laws: one that fits badly gains most by a hundred places. A failure of its
+    numerics costs the law, not the model.
     """
     v = Units.of(y).scaled(y)
     evidence = Evidence(found.kernel, X, v, found.variant.warped)
     open_ = _SETTLED < restarts.unexplained(found.P) < _LAWFUL
     if not (effort.places and open_ and evidence.advantage(found.P) > 0.0):
         return found
-    weights = found.variant.weights
-    law, P = placed(evidence, found.P, y, weights, hints.places, newest=newest)
+    try:
+        law, P = placed(evidence, found.P, y, found.variant.weights, hints.places)
+    except NumericalFailure:
+        return found
     if law is evidence:
         return found
     found = replace(found, kernel=law.kernel, P=P)
@@ -325,8 +325,7 @@ def retrained(
         P, _ = evidence.improved(P, steps)
     found = Trained(old.variant, evidence.kernel, P)
     found = _sharpened(found, X, evidence.v) if effort.corners else found
-    newest = min(effort.rescan_after, len(y) // 2)
-    return located(found, X, y, hints, effort, newest=newest) if rescan else found
+    return located(found, X, y, hints, effort) if rescan else found
 
 
 def strongest(variant: Variant, model: Conditioned, k: int) -> tuple[int, ...]:
