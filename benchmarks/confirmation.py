@@ -75,14 +75,14 @@ VARIANTS_TEXT = """\
 benchmarks/records/confirmation-corners --records benchmarks/records/confirmation --variants shifted
 translated rotated --seeds 11-14`: all 36 tasks with 30 variables and 18 with 100. Ours are of three
 defaults, of the latest that was run on a task and seed: with D-93 on shifted DTLZ2 and ZDT1 with
-100 variables and on seeds 11 and 12 of shifted and translated DTLZ2, 4, 7, ZDT1, 2 and 3 with 30
-(one law of all curves, below); with D-83 to D-85 on all others with 30; of before D-79 on the other
-16 tasks with 100 and on DTLZ5, which with two objectives is DTLZ2. CLMEA, CL-EGO, RF-EI, GP-EI and
-CSEA have been run on all tasks with 30 variables but DTLZ5, K-RVEA, MCEA/D and CPS-MOEA on all of
-them; these three, RF-EI, CSEA and CL-EGO on all with 100. GP-HV, EDN-ARMOEA, MORBO, EGBO and
-CDM-PSL have not been run on any of these tasks, GP-EI and CLMEA not with 100 variables. Seconds are
-those of a machine that was busy with other work, and the longest run of the older ones was
-suspended in between.
+100 variables, on shifted DTLZ2, 4, 7, ZDT1, 2 and 3 with 30 and on seeds 11 and 12 of these
+translated (one law of all curves, below); with D-83 to D-85 on all others with 30; of before D-79
+on the other 16 tasks with 100 and on DTLZ5, which with two objectives is DTLZ2. CLMEA, CL-EGO,
+RF-EI, GP-EI and CSEA have been run on all tasks with 30 variables but DTLZ5, K-RVEA, MCEA/D and
+CPS-MOEA on all of them; these three, RF-EI, CSEA and CL-EGO on all with 100. GP-HV, EDN-ARMOEA,
+MORBO, EGBO and CDM-PSL have not been run on any of these tasks, GP-EI and CLMEA not with 100
+variables. Seconds are those of a machine that was busy with other work, and the longest run of the
+older ones was suspended in between.
 """
 TIES_TEXT = """\
 The eight tasks with 30 variables that are ties above, run on seeds 15 to 18 as well, by all eleven
