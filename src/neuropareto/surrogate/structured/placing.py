@@ -31,7 +31,7 @@ from neuropareto.surrogate.structured.points import Points
 from neuropareto.surrogate.structured.warp import Units
 from neuropareto.surrogate.structured.weights import Weights
 
-_KNOWN, _ESTIMATED = Placed(unsure=True), Placed(unsure=False)
+_UNSURE, _SURE = Placed(unsure=True), Placed(unsure=False)
 _PLACES = frozenset({"place"})
 _GRID = torch.linspace(0.0, 1.0, 51, dtype=torch.float64)
 _TRIED = torch.linspace(0.0, 1.0, 26, dtype=torch.float64)
@@ -98,7 +98,7 @@ def _found(
     before = _density(evidence, P, y)
     smooth = replace(evidence, kernel=replace(evidence.kernel, corners=()))
     start = smooth.improved(smooth.table.start(P), _STEPS)[0] if evidence.kernel.corners else P
-    law = replace(smooth, kernel=smooth.kernel.with_places(_KNOWN))
+    law = replace(smooth, kernel=smooth.kernel.with_places(_UNSURE))
     firsts = []
     for c in (*_starts(smooth, start, y, weights), *hints):
         Q = turned(law, _lawful(law, _begun(smooth, start, c), y, _STEPS), y, _STEPS)
@@ -138,7 +138,7 @@ def _begun(evidence: Evidence, P: Values, c: Tensor) -> Values:
 def _lawful(evidence: Evidence, P: Values, y: Array, steps: int) -> Values:
     """``steps`` for the hyper-parameters, with the law as it is at the start."""
     estimating = _estimating(evidence)
-    law = _ESTIMATED.law(P, _averaged(estimating, P, y), evidence.X)[0].flatten()
+    law = _SURE.law(P, _averaged(estimating, P, y), evidence.X)[0].flatten()
     return evidence.improved(P | {"law": law}, steps)[0]
 
 
@@ -151,7 +151,7 @@ def _jumped(estimating: Evidence, P: Values, y: Array) -> Tensor | None:
     X, here = estimating.X, P["place"]
     model = Conditioned.on(estimating.kernel, P, X, y)
     mod = estimating.kernel.modulation.against(P, X)(X)[0]
-    law = _ESTIMATED.law(P, mod * model.alpha, X)
+    law = _SURE.law(P, mod * model.alpha, X)
 
     def values(c: Tensor) -> Tensor:
         return (shapes(X, c) * torch.einsum("nkl,dl->ndk", law, powers(c))).sum(-1)
@@ -201,7 +201,7 @@ def _averaged(evidence: Evidence, P: Values, y: Array) -> Tensor:
 
 def _estimating(evidence: Evidence) -> Evidence:
     """The model with places as if they were known, for estimating them."""
-    return replace(evidence, kernel=evidence.kernel.with_places(_ESTIMATED))
+    return replace(evidence, kernel=evidence.kernel.with_places(_SURE))
 
 
 def _first(evidence: Evidence, y: Array, n: int) -> Evidence:
